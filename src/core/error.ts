@@ -1,0 +1,55 @@
+/**
+ * Every error Hooktide throws on purpose. Match on `code`, never on text. A failed delivery is not an error: it is an
+ * `Outcome`. `retry` says whether the same call, made again on a fresh client, can succeed without anyone's help.
+ */
+export type ErrorCode =
+  | 'config.invalid'
+  | 'usage'
+  | 'broker.unavailable'
+  | 'broker.timeout'
+  | 'broker.unauthenticated'
+  | 'broker.unauthorized'
+  | 'broker.incompatible'
+  | 'topic.missing'
+  | 'topic.drift'
+  | 'record.too-large'
+  | 'producer.fenced'
+  | 'producer.failed'
+  | 'producer.closed'
+  | 'consumer.failed'
+  | 'subscription.invalid'
+  | 'subscription.unknown'
+  | 'secret.unavailable'
+  | 'not-found'
+  | 'check.failed'
+  | 'internal'
+
+const retryable: ReadonlySet<ErrorCode> = new Set(['broker.unavailable', 'broker.timeout', 'producer.failed', 'consumer.failed'])
+
+export class HooktideError extends Error {
+  override readonly name = 'HooktideError'
+  readonly code: ErrorCode
+  /** What a person should do about it: one sentence. */
+  readonly remedy: string | undefined
+  /** Further lines of a report, e.g. every problem of a configuration. */
+  readonly details: readonly string[]
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; remedy?: string; details?: readonly string[] } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.remedy = options.remedy
+    this.details = options.details ?? []
+  }
+
+  get retry(): boolean {
+    return retryable.has(this.code)
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,57 @@
+/** Header names are exact; the map has no prototype, values are raw bytes. Of a repeated header the last value counts. */
+export type HeaderMap = Readonly<Record<string, Buffer>>
+
+export interface TopicPartition {
+  readonly topic: string
+  readonly partition: number
+}
+
+/** A record as it was read. Offsets are safe integers; `timestampMs` is what the topic's timestamp type says (create or append time). */
+export interface InRecord {
+  readonly offset: number
+  readonly timestampMs: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: HeaderMap
+}
+
+/** A record to append. `partition` is always chosen by us (see `partition.ts`), never by the client. */
+export interface OutRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly key: Buffer | string | null
+  readonly value: Buffer | null
+  readonly headers: HeaderMap
+}
+
+/** One partition's part of a fetch, read committed, control records left out. */
+export interface FetchedBatch {
+  readonly topic: string
+  readonly partition: number
+  readonly records: readonly InRecord[]
+  /** First offset after everything this fetch covered: control records, aborted records and compacted gaps included. */
+  readonly nextOffset: number
+  /** Log end (high watermark) the broker reported with the fetch. */
+  readonly highWatermark: number
+}
+
+/** A committed (or to be committed) position of a consumer group. `offset` is null where the group has none. */
+export interface GroupOffset extends TopicPartition {
+  readonly offset: number | null
+  readonly metadata: string
+}
+
+export const emptyHeaders: HeaderMap = Object.freeze(Object.create(null) as Record<string, Buffer>)
+
+export function headerMap(entries: Iterable<readonly [string, Buffer | string]> = []): Record<string, Buffer> {
+  const map = Object.create(null) as Record<string, Buffer>
+  for (const [name, value] of entries) map[name] = typeof value === 'string' ? Buffer.from(value) : value
+  return map
+}
+
+/** Bytes a record takes in memory and, nearly, on the wire. */
+export function recordBytes(record: Pick<InRecord, 'key' | 'value' | 'headers'>): number {
+  let bytes = 64 + (record.key?.length ?? 0) + (record.value?.length ?? 0)
+  for (const name in record.headers) bytes += name.length + (record.headers[name] as Buffer).length + 8
+  return bytes
+}

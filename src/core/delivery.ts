@@ -1,5 +1,5 @@
-import { fail, ok, type Result } from './result.ts'
 import { type HeaderMap, headerMap, type InRecord } from './record.ts'
+import { fail, ok, type Result } from './result.ts'
 
 /** Where a delivery came from; what makes a router's repeat recognisable (design, "Fan-out exactly once"). */
 export interface Origin {
@@ -59,9 +59,9 @@ export function decodeOrigin(text: string): Origin | null {
   const last = text.lastIndexOf(':')
   const middle = text.lastIndexOf(':', last - 1)
   if (middle <= 0) return null
-  const generation = Number(text.slice(middle + 1, last))
-  const offset = Number(text.slice(last + 1))
-  if (!isCount(generation) || !isCount(offset)) return null
+  const generation = countOf(text.slice(middle + 1, last))
+  const offset = countOf(text.slice(last + 1))
+  if (generation === null || offset === null) return null
   return { stream: text.slice(0, middle), generation, offset }
 }
 
@@ -106,17 +106,19 @@ export function decodeDelivery(record: Pick<InRecord, 'value' | 'headers'>): Res
   const text = (name: string) => h[name]?.toString() ?? ''
   const version = text(deliveryHeader.version)
   if (version === '') return fail(`not a delivery: header ${deliveryHeader.version} is missing`)
-  if (version !== '1') return fail(`delivery of unknown version ${version.slice(0, 20)}`)
+  if (version !== '1')
+    return fail(`delivery of unknown version ${version.slice(0, 20)}; upgrade Hooktide to read it`, 'unknown-version')
   if (value === null) return fail('delivery without a value')
   for (const name of requiredHeaders) if (h[name] === undefined) return fail(`delivery header ${name} is missing`)
   const origin = decodeOrigin(text(deliveryHeader.origin))
   if (origin === null) return fail(`delivery header ${deliveryHeader.origin} is malformed`)
-  const attempts = Number(text(deliveryHeader.attempts))
-  if (!isCount(attempts)) return fail(`delivery header ${deliveryHeader.attempts} is not a count`)
-  const due = h[deliveryHeader.due] === undefined ? null : Number(text(deliveryHeader.due))
-  if (due !== null && !isCount(due)) return fail(`delivery header ${deliveryHeader.due} is not a time in ms`)
-  const time = Number(text(deliveryHeader.time))
-  if (!isCount(time)) return fail(`delivery header ${deliveryHeader.time} is not a time in ms`)
+  const attempts = countOf(text(deliveryHeader.attempts))
+  if (attempts === null) return fail(`delivery header ${deliveryHeader.attempts} is not a count`)
+  const due = h[deliveryHeader.due] === undefined ? null : countOf(text(deliveryHeader.due))
+  if (due === null && h[deliveryHeader.due] !== undefined)
+    return fail(`delivery header ${deliveryHeader.due} is not a time in ms`)
+  const time = countOf(text(deliveryHeader.time))
+  if (time === null) return fail(`delivery header ${deliveryHeader.time} is not a time in ms`)
   return ok({
     id: text(deliveryHeader.id),
     subscriptionId: text(deliveryHeader.subscription),
@@ -147,6 +149,9 @@ const requiredHeaders = [
   deliveryHeader.attempts,
 ]
 
-function isCount(n: number): boolean {
-  return Number.isSafeInteger(n) && n >= 0
+/** Digits only: `Number` also takes '', '0x10', ' 1 ' and '1e3'. */
+function countOf(text: string): number | null {
+  if (!/^(0|[1-9][0-9]{0,15})$/.test(text)) return null
+  const n = Number(text)
+  return Number.isSafeInteger(n) ? n : null
 }

@@ -1,0 +1,40 @@
+/**
+ * Values of the compacted `lane-state` topic (schemas/lane-state.json, version 1). The record stands in the partition of
+ * its lane, under `laneStateKey`; a tombstone means: line open, stream forgotten.
+ */
+export type LaneState = LineState | StreamState
+
+/** A line that is not simply open (design, "Order through retries"). */
+export interface LineState {
+  readonly v: 1
+  readonly kind: 'line'
+  readonly line: string
+  readonly state: 'blocked' | 'draining'
+  /** Delivery id of the head that is being retried; null when nothing stands at the front. */
+  readonly head: string | null
+  /** Offset in `parked` of the first record that may be undone (a lower bound). */
+  readonly next: number
+  /** Records parked and not done. */
+  readonly count: number
+  /** Offset in `deliveries` at which the line began to stand behind its head. */
+  readonly since: number
+  readonly sinceMs: number
+  /** Unordered lines only: what is done at and above `next`, base64. */
+  readonly bitmap?: string
+  /** Why the line stands, one short line for people. */
+  readonly reason?: string
+}
+
+/** The last delivery of a router's stream seen in this lane, as of the committed watermark (design, "Fan-out exactly once"). */
+export interface StreamState {
+  readonly v: 1
+  readonly kind: 'stream'
+  readonly stream: string
+  readonly generation: number
+  readonly offset: number
+  readonly subscriptionId: string
+}
+
+export function laneStateKey(state: LaneState): string {
+  return state.kind === 'line' ? `line:${state.line}` : `stream:${state.stream}`
+}

@@ -1,0 +1,132 @@
+import { ok, type Problem } from '../core/result.ts'
+import type { Subscription } from '../core/subscription.ts'
+import { suggest } from '../core/suggest.ts'
+import { schemas, validator } from './compile.ts'
+import { explain } from './explain.ts'
+
+export interface InputContext {
+  readonly nowMs: number
+  /** Taken when the input names no id. */
+  readonly id?: string
+  /** What stands in the table under this id; its creation time stays. */
+  readonly existing?: Subscription
+  /** `http.allowHttp`: plain http:// is a configuration's decision. Default false. */
+  readonly allowHttp?: boolean
+}
+
+export type InputResult<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/**
+ * What a person or a file asks for → the record to write. Defaults are filled in (tenant `default`, types `['*']`,
+ * ordering `key`, status `active`); every problem is reported at once; unknown keys are refused, as most are slips.
+ */
+export function validateSubscriptionInput(input: unknown, context: InputContext): InputResult<Subscription> {
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    return refused([problem('value', '', 'is not an object', 'write a mapping with at least url and secrets')])
+  const given = dropUndefined(input as Record<string, unknown>)
+  const data: Record<string, unknown> = {
+    v: 1,
+    ...(context.id === undefined ? {} : { id: context.id }),
+    tenant: 'default',
+    types: ['*'],
+    ordering: 'key',
+    status: 'active',
+    ...given,
+    createdAtMs: context.existing?.createdAtMs ?? given.createdAtMs ?? context.nowMs,
+    updatedAtMs: context.nowMs,
+  }
+  const problems = unknownKeys(data, schemas.subscription as ObjectSchema, '')
+  const validate = validator('subscription')
+  if (!validate(data)) problems.push(...explain(validate.errors, data))
+  // Beyond the schema's means; each looks only at fields of the right type.
+  problems.push(...urlProblems(data.url, context.allowHttp ?? false))
+  problems.push(...headerProblems(data.headers))
+  problems.push(...windowProblems(data.secrets), ...retryProblems(data.retry))
+  return problems.length === 0 ? ok(data as unknown as Subscription) : refused(problems)
+}
+
+interface ObjectSchema {
+  readonly type?: unknown
+  readonly properties?: Readonly<Record<string, ObjectSchema>>
+  readonly items?: ObjectSchema
+}
+
+function unknownKeys(data: unknown, schema: ObjectSchema, path: string): Problem[] {
+  if (Array.isArray(data) && schema.items !== undefined) {
+    const { items } = schema
+    return data.flatMap((item, i) => unknownKeys(item, items, `${path}[${i}]`))
+  }
+  const { properties } = schema
+  if (typeof data !== 'object' || data === null || Array.isArray(data) || properties === undefined) return []
+  return Object.entries(data).flatMap(([key, value]) => {
+    const field = path === '' ? key : `${path}.${key}`
+    const known = Object.hasOwn(properties, key) ? properties[key] : undefined
+    if (known !== undefined) return unknownKeys(value, known, field)
+    const meant = suggest(key, Object.keys(properties))
+    return [problem(field, '', 'is not a known key', meant === null ? 'remove it' : `did you mean ${meant}?`)]
+  })
+}
+
+function urlProblems(url: unknown, allowHttp: boolean): Problem[] {
+  if (typeof url !== 'string' || !/^https?:\/\//.test(url)) return []
+  let parsed: URL
+  try {
+    parsed = new URL(url)
+  } catch {
+    return [problem('url', '', 'can not be parsed', 'give an absolute URL such as https://example.com/hook')]
+  }
+  const shown = `${parsed.protocol}//${parsed.host}`
+  const problems: Problem[] = []
+  if (parsed.protocol === 'http:' && !allowHttp)
+    problems.push(problem('url', shown, 'is not encrypted', 'use https://, or set http.allowHttp'))
+  if (parsed.hash !== '')
+    problems.push(problem('url', shown, 'has a fragment, which is never sent', 'remove the part from # on'))
+  return problems
+}
+
+/** Hooktide's own and the connection's headers; a subscription can't set them. */
+const reservedHeader =
+  /^(host|content-length|content-type|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|idempotency-key|x-delivery-attempt|traceparent|webhook-.*|proxy-.*)$/i
+
+function headerProblems(headers: unknown): Problem[] {
+  if (typeof headers !== 'object' || headers === null) return []
+  const seen = new Set<string>()
+  return Object.keys(headers).flatMap((name) => {
+    if (reservedHeader.test(name)) return [problem(`headers.${name}`, '', 'is set by Hooktide itself', 'remove it')]
+    if (seen.has(name.toLowerCase()))
+      return [problem(`headers.${name}`, '', 'stands there twice', 'keep one (case does not matter)')]
+    seen.add(name.toLowerCase())
+    return []
+  })
+}
+
+function windowProblems(secrets: unknown): Problem[] {
+  if (!Array.isArray(secrets)) return []
+  return secrets.flatMap((item: unknown, i) => {
+    const { fromMs, untilMs } = (item ?? {}) as { fromMs?: unknown; untilMs?: unknown }
+    if (typeof fromMs !== 'number' || typeof untilMs !== 'number' || fromMs < untilMs) return []
+    return [
+      problem(`secrets[${i}].untilMs`, String(untilMs), 'is not after fromMs', 'give a later time or leave it out'),
+    ]
+  })
+}
+
+function retryProblems(retry: unknown): Problem[] {
+  const { baseMs, capMs } = (retry ?? {}) as { baseMs?: unknown; capMs?: unknown }
+  if (typeof baseMs !== 'number' || typeof capMs !== 'number' || baseMs <= capMs) return []
+  return [problem('retry.capMs', String(capMs), `is below retry.baseMs (${baseMs})`, 'raise capMs or lower baseMs')]
+}
+
+function dropUndefined(data: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined))
+}
+
+function problem(field: string, value: string, message: string, remedy: string): Problem {
+  return { field, value, message, remedy }
+}
+
+function refused(problems: readonly Problem[]): { readonly ok: false; readonly problems: readonly Problem[] } {
+  return { ok: false, problems }
+}

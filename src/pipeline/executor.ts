@@ -1,0 +1,197 @@
+import { FairQueue } from '../core/fair-queue.ts'
+import type { Work } from './work.ts'
+
+export interface ExecutorLimits {
+  /** Open POSTs of the process. */
+  readonly maxInFlight: number
+  /** Bytes of the bodies of open POSTs. */
+  readonly maxInFlightBytes: number
+  /** Most of the open POSTs that retries and lines may hold while first attempts wait, 0..1. */
+  readonly retryShare: number
+  readonly maxPerSubscription: number
+  readonly maxPerOrigin: number
+}
+
+/** What the executor must know of a work's subscription; null: it is gone, let the lane decide at `begin`. */
+export type Target = { readonly origin: string; readonly maxInFlight: number } | null
+
+interface Item {
+  readonly flow: string
+  readonly cost: number
+  readonly work: Work
+  readonly retry: boolean
+}
+
+/**
+ * The process-wide bound on open POSTs, fair between subscriptions. It starts works and is told when they end; what an
+ * outcome means is the lane's business. Everything here is synchronous: no promise per queued work.
+ */
+export class Executor {
+  readonly #limits: ExecutorLimits
+  readonly #target: (subscriptionId: string) => Target
+  readonly #run: (work: Work) => void
+  readonly #first = new FairQueue<Item>(quantumBytes)
+  readonly #retry = new FairQueue<Item>(quantumBytes)
+  readonly #perSubscription = new Map<string, number>()
+  readonly #perOrigin = new Map<string, { open: number; waiting: Set<string> }>()
+  readonly #open = new Map<Work, { origin: string | null; retry: boolean }>()
+  #openBytes = 0
+  #openRetries = 0
+  #suspended = false
+  #pumping = false
+
+  /** `run` makes the POST; it must not throw and must lead to `finished(work)` exactly once. */
+  constructor(limits: ExecutorLimits, target: (subscriptionId: string) => Target, run: (work: Work) => void) {
+    this.#limits = limits
+    this.#target = target
+    this.#run = run
+  }
+
+  get inFlight(): number {
+    return this.#open.size
+  }
+
+  get inFlightBytes(): number {
+    return this.#openBytes
+  }
+
+  /** Works that could start but for the bounds. */
+  get ready(): number {
+    return this.#first.size + this.#retry.size
+  }
+
+  /** Earliest `readyAtMs` of what waits here; null when nothing does. */
+  oldestReadyMs(): number | null {
+    let oldest: number | null = null
+    for (const queue of [this.#first, this.#retry]) {
+      for (const item of queue.heads()) if (oldest === null || item.work.readyAtMs < oldest) oldest = item.work.readyAtMs
+    }
+    return oldest
+  }
+
+  offer(work: Work): void {
+    const retry = work.source !== 'deliveries'
+    ;(retry ? this.#retry : this.#first).push({ flow: work.delivery.subscriptionId, cost: cost(work), work, retry })
+    this.pump()
+  }
+
+  finished(work: Work): void {
+    const entry = this.#open.get(work)
+    if (entry === undefined) return
+    this.#open.delete(work)
+    this.#openBytes -= work.bytes
+    if (entry.retry) this.#openRetries--
+    const subscriptionId = work.delivery.subscriptionId
+    const left = (this.#perSubscription.get(subscriptionId) ?? 1) - 1
+    if (left === 0) this.#perSubscription.delete(subscriptionId)
+    else this.#perSubscription.set(subscriptionId, left)
+    this.#wake(subscriptionId)
+    if (entry.origin !== null) this.#leaveOrigin(entry.origin)
+    this.pump()
+  }
+
+  /** Takes back what waits here of an owner that lost its lane. Open POSTs end by themselves and are dropped then. */
+  withdraw(owner: Work['owner']): Work[] {
+    return [this.#first, this.#retry].flatMap((queue) => queue.remove((item) => item.work.owner === owner)).map((item) => item.work)
+  }
+
+  openOf(owner: Work['owner']): number {
+    let open = 0
+    for (const work of this.#open.keys()) if (work.owner === owner) open++
+    return open
+  }
+
+  /** Before a rejoin and at shutdown: nothing new starts. */
+  suspend(): void {
+    this.#suspended = true
+  }
+
+  resume(): void {
+    this.#suspended = false
+    this.pump()
+  }
+
+  /** Limits of a subscription may have changed, or the lease is confirmed again. */
+  wake(subscriptionId: string): void {
+    this.#wake(subscriptionId)
+    this.pump()
+  }
+
+  pump(): void {
+    // `begin` and `run` may call back into `offer` and `finished`: one loop serves them all.
+    if (this.#pumping || this.#suspended) return
+    this.#pumping = true
+    try {
+      while (!this.#suspended && this.#open.size < this.#limits.maxInFlight && this.#openBytes < this.#limits.maxInFlightBytes) {
+        const item = this.#take()
+        if (item === null) break
+        this.#begin(item)
+      }
+    } finally {
+      this.#pumping = false
+    }
+  }
+
+  #take(): Item | null {
+    const { maxInFlight, retryShare } = this.#limits
+    const retriesMayRun = this.#first.size === 0 || this.#openRetries < Math.max(1, Math.floor(maxInFlight * retryShare))
+    // Retries use their share first: first attempts alone could keep every slot for ever.
+    if (retriesMayRun && this.#retry.size > 0) {
+      const item = this.#retry.take(this.#may)
+      if (item !== null) return item
+    }
+    return this.#first.take(this.#may)
+  }
+
+  readonly #may = (item: Item): 'run' | 'set-aside' => {
+    const target = this.#target(item.flow)
+    if (target === null) return 'run'
+    if ((this.#perSubscription.get(item.flow) ?? 0) >= Math.min(target.maxInFlight, this.#limits.maxPerSubscription)) return 'set-aside'
+    const origin = this.#perOrigin.get(target.origin)
+    if (origin !== undefined && origin.open >= this.#limits.maxPerOrigin) {
+      origin.waiting.add(item.flow)
+      return 'set-aside'
+    }
+    return 'run'
+  }
+
+  #begin(item: Item): void {
+    const { work } = item
+    if (work.owner.begin(work) === 'dropped') return
+    const origin = this.#target(item.flow)?.origin ?? null
+    this.#open.set(work, { origin, retry: item.retry })
+    this.#openBytes += work.bytes
+    if (item.retry) this.#openRetries++
+    this.#perSubscription.set(item.flow, (this.#perSubscription.get(item.flow) ?? 0) + 1)
+    if (origin !== null) {
+      const entry = this.#perOrigin.get(origin)
+      if (entry === undefined) this.#perOrigin.set(origin, { open: 1, waiting: new Set() })
+      else entry.open++
+    }
+    this.#run(work)
+  }
+
+  #leaveOrigin(origin: string): void {
+    const entry = this.#perOrigin.get(origin)
+    if (entry === undefined) return
+    entry.open--
+    for (const subscriptionId of entry.waiting) {
+      entry.waiting.delete(subscriptionId)
+      this.#wake(subscriptionId)
+      break
+    }
+    if (entry.open === 0 && entry.waiting.size === 0) this.#perOrigin.delete(origin)
+  }
+
+  #wake(subscriptionId: string): void {
+    this.#first.wake(subscriptionId)
+    this.#retry.wake(subscriptionId)
+  }
+}
+
+/** What a turn of the round robin may spend; a small body costs what the request around it does. */
+const quantumBytes = 16_384
+
+function cost(work: Work): number {
+  return 2_048 + work.delivery.body.length
+}

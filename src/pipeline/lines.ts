@@ -1,0 +1,327 @@
+import type { LineState } from '../core/lane-state.ts'
+import { Line } from '../core/line.ts'
+import type { FetchedBatch } from '../core/record.ts'
+import type { Work } from './work.ts'
+
+/** What the lines need of their lane. Everything is synchronous: one step of the protocol is one step of the process. */
+export interface LinesHost {
+  /** Hands a work to the executor. */
+  offer(work: Work): void
+  /** Appends the work to `parked` in the next transaction and marks its source done there. */
+  park(line: Line<Work>, work: Work): void
+  /** Writes the line's state in the next transaction; null: tombstone. */
+  writeState(line: Line<Work>, state: LineState | null): void
+  /** Where the reader of `deliveries` is: every record below has been seen. */
+  deliveriesNext(): number
+  /** A lower bound of the offset that the next append to `parked` gets. */
+  parkedEnd(): number
+  /** May deliveries of the subscription be started now (active, circuit closed)? */
+  runs(subscriptionId: string): boolean
+  /** A work for a record read from `parked`; null when it can't be decoded (the lane has dealt with it). */
+  fromParked(record: FetchedBatch['records'][number], line: Line<Work>): Work | null
+  lineOf(record: FetchedBatch['records'][number]): string | null
+  nowMs(): number
+  /** Parked records that the state counts are not in the log any more. */
+  lost(line: Line<Work>, records: number): void
+}
+
+export interface LinesOptions {
+  /** Arrivals kept in memory behind the last parked record, per line: how a line gets back to open. */
+  readonly maxHeld: number
+  /** Parked records read ahead, per line. */
+  readonly maxBuffer: number
+  /** Parked records of an unordered line open at once. */
+  readonly maxOpenUnordered: number
+}
+
+/**
+ * Order through retries, and overflow (design, "one mechanism"). The rules that look optional are not: see
+ * `since` in `arrive` and in `#next`; models of this protocol break without either.
+ */
+export class Lines {
+  readonly #lines = new Map<string, Line<Work>>()
+  readonly #host: LinesHost
+  readonly #options: LinesOptions
+
+  constructor(host: LinesHost, options: LinesOptions, states: Iterable<LineState>) {
+    this.#host = host
+    this.#options = options
+    for (const state of states) {
+      const line = this.#line(state.line)
+      line.state = state
+      line.readNext = state.next
+      for (const offset of decodeDone(state)) line.doneAbove.add(offset)
+    }
+  }
+
+  get size(): number {
+    return this.#lines.size
+  }
+
+  [Symbol.iterator](): Iterator<Line<Work>> {
+    return this.#lines.values()
+  }
+
+  get(key: string): Line<Work> | undefined {
+    return this.#lines.get(key)
+  }
+
+  /** A record of an ordered line, new in `deliveries`, in log order. `crowded`: the lane has no room for it to wait in memory. */
+  arrive(key: string, work: Work, crowded: boolean): void {
+    const line = this.#line(key)
+    work.line = line
+    // A record below `since` was open when the lane was lost: it goes before the parked ones.
+    if (line.state === null || work.offset < line.state.since) {
+      line.front.push(work)
+      if (line.state === null && line.ordered && (crowded || !this.#host.runs(line.subscriptionId))) this.#parkAll(line, line.front)
+    } else {
+      line.held.push(work)
+      if (crowded || line.held.length > this.#options.maxHeld || line.state.count > this.#options.maxHeld) this.#parkAll(line, line.held)
+    }
+    this.pump(line)
+  }
+
+  /** An unordered work that has to wait elsewhere than in memory. */
+  overflow(key: string, work: Work): void {
+    const line = this.#line(key)
+    work.line = line
+    this.#park(line, [work])
+  }
+
+  /** The head of a line is back from its tier. False: the line does not wait for it, treat it as unordered. */
+  ripe(key: string, work: Work): boolean {
+    const line = this.#lines.get(key)
+    if (line === undefined || line.state === null || line.head !== null || !line.ordered) return false
+    for (const open of line.open) if (open.source === 'tier') return false
+    work.line = line
+    line.head = work
+    this.pump(line)
+    return true
+  }
+
+  /** Starts what may start. */
+  pump(line: Line<Work>): void {
+    const limit = line.ordered ? 1 : this.#options.maxOpenUnordered
+    while (line.open.size < limit) {
+      const work = this.#next(line)
+      if (work === null) break
+      line.open.add(work)
+      work.readyAtMs = this.#host.nowMs()
+      this.#host.offer(work)
+    }
+    if (line.state !== null && line.state.count === 0 && line.state.state === 'draining' && line.open.size === 0 && line.head === null) {
+      this.#reopen(line)
+      if (line.front.length > 0) return this.pump(line)
+    }
+    if (line.idle) this.#lines.delete(line.key)
+  }
+
+  /**
+   * An open work of the line is settled; the lane has written its move, if any, and marked deliveries and tier sources.
+   * `retry`: it went to a tier and is the line's head now.
+   */
+  settled(work: Work, retry: boolean): void {
+    const line = work.line as Line<Work>
+    line.open.delete(work)
+    let state = line.state
+    if (work.source === 'parked' && state !== null) state = this.#progress(line, state, work.offset)
+    if (!line.ordered) {
+      if (state !== line.state && state !== null) this.#write(line, state)
+    } else if (retry) {
+      const since = work.source === 'deliveries' && state === null ? work.offset + 1 : (state?.since ?? this.#host.deliveriesNext())
+      state ??= this.#fresh(line, since)
+      this.#write(line, { ...state, state: 'blocked', head: work.delivery.id })
+      // What waited behind it in memory stands behind the head now.
+      line.held.unshift(...line.front.splice(0))
+      if (line.held.length > this.#options.maxHeld) this.#parkAll(line, line.held)
+    } else if (state !== null) {
+      if (work.source === 'tier') state = { ...state, state: 'draining', head: null }
+      if (state.count === 0 && state.state === 'draining') {
+        line.state = state
+        this.#reopen(line)
+      } else if (state !== line.state) this.#write(line, state)
+    }
+    this.pump(line)
+  }
+
+  /** An open work was not started after all, or interrupted: it goes back to where it stood. */
+  putBack(work: Work): void {
+    const line = work.line as Line<Work>
+    line.open.delete(work)
+    if (work.source === 'tier') line.head = work
+    else if (work.source === 'parked') line.buffer.unshift(work)
+    else if (line.state === null || work.offset < line.state.since) line.front.unshift(work)
+    else line.held.unshift(work)
+  }
+
+  /** Makes room: what waits in memory of a line is parked. The head of an ordered line never is. */
+  relieve(line: Line<Work>): void {
+    if (line.state === null) {
+      if (line.front.length > 0) this.#parkAll(line, line.front)
+    } else if (line.held.length > 0) this.#parkAll(line, line.held)
+  }
+
+  /** Offset from which `parked` must be read for the lines that drain; null: nobody needs anything. */
+  wanted(): number | null {
+    let from: number | null = null
+    for (const line of this.#lines.values()) {
+      if (!this.#wants(line)) continue
+      if (from === null || line.readNext < from) from = line.readNext
+    }
+    return from
+  }
+
+  /**
+   * A batch of `parked`, read from `from`. Lines that are not at this place of the log take nothing from it. `end`: all
+   * parked records that the states count lie below it; null: not known now, moves are under way.
+   */
+  onParked(from: number, batch: FetchedBatch, end: number | null): void {
+    const touched = new Set<Line<Work>>()
+    const full = new Set<Line<Work>>()
+    for (const line of this.#lines.values()) {
+      if (line.state !== null && line.readNext >= from && line.readNext < batch.nextOffset) touched.add(line)
+    }
+    for (const record of batch.records) {
+      const key = this.#host.lineOf(record)
+      const line = key === null ? undefined : this.#lines.get(key)
+      if (line === undefined || !touched.has(line) || full.has(line) || record.offset < line.readNext) continue
+      if (line.doneAbove.has(record.offset)) continue
+      if (line.buffer.length >= this.#options.maxBuffer) {
+        full.add(line)
+        line.readNext = record.offset
+        continue
+      }
+      const work = this.#host.fromParked(record, line)
+      if (work === null) {
+        this.#skip(line, record.offset)
+        continue
+      }
+      work.line = line
+      line.buffer.push(work)
+      line.readNext = record.offset + 1
+    }
+    for (const line of touched) if (!full.has(line)) line.readNext = Math.max(line.readNext, batch.nextOffset)
+    if (end !== null) for (const line of this.#lines.values()) if (this.#checkLost(line, end)) touched.add(line)
+    for (const line of touched) this.pump(line)
+  }
+
+  #next(line: Line<Work>): Work | null {
+    if (!this.#host.runs(line.subscriptionId)) return null
+    if (line.head !== null) {
+      const head = line.head
+      line.head = null
+      return head
+    }
+    if (line.state?.state === 'blocked') return null
+    if (line.front.length > 0) return line.front.shift() as Work
+    if (line.state !== null && line.state.count > 0) {
+      // An undone record below `since` may still be on its way to us: it comes first.
+      if (line.ordered && this.#host.deliveriesNext() < line.state.since) return null
+      return line.buffer.shift() ?? null
+    }
+    return line.held.shift() ?? null
+  }
+
+  #wants(line: Line<Work>): boolean {
+    const { state } = line
+    if (state === null || state.state === 'blocked' || !this.#host.runs(line.subscriptionId)) return false
+    let openParked = 0
+    for (const work of line.open) if (work.source === 'parked') openParked++
+    return line.buffer.length * 2 < this.#options.maxBuffer && state.count > line.buffer.length + openParked
+  }
+
+  #parkAll(line: Line<Work>, queue: Work[]): void {
+    this.#park(line, queue.splice(0))
+  }
+
+  #park(line: Line<Work>, works: readonly Work[]): void {
+    const first = works[0]
+    if (first === undefined) return
+    let state = line.state ?? this.#fresh(line, first.source === 'deliveries' ? first.offset : this.#host.deliveriesNext())
+    if (state.count === 0) {
+      line.readNext = this.#host.parkedEnd()
+      line.doneAbove.clear()
+      state = { ...state, next: line.readNext }
+    }
+    for (const work of works) this.#host.park(line, work)
+    this.#write(line, { ...state, count: state.count + works.length })
+  }
+
+  #fresh(line: Line<Work>, since: number): LineState {
+    line.readNext = this.#host.parkedEnd()
+    return {
+      v: 1,
+      kind: 'line',
+      line: line.key,
+      state: 'draining',
+      head: null,
+      next: line.readNext,
+      count: 0,
+      since,
+      sinceMs: this.#host.nowMs(),
+    }
+  }
+
+  /** One parked record of the line is done. */
+  #progress(line: Line<Work>, state: LineState, offset: number): LineState {
+    const count = Math.max(0, state.count - 1)
+    if (line.ordered) return { ...state, next: offset + 1, count }
+    line.doneAbove.add(offset)
+    // The lowest offset of the line that is not done: what is open, buffered or still to be read.
+    let low = line.readNext
+    for (const work of line.open) if (work.source === 'parked') low = Math.min(low, work.offset)
+    for (const work of line.buffer) low = Math.min(low, work.offset)
+    for (const done of line.doneAbove) if (done < low) line.doneAbove.delete(done)
+    const { bitmap: _, ...rest } = state
+    return { ...rest, next: low, count, ...encodeDone(low, line.doneAbove) }
+  }
+
+  #skip(line: Line<Work>, offset: number): void {
+    if (line.state === null) return
+    line.readNext = offset + 1
+    this.#write(line, { ...line.state, count: Math.max(0, line.state.count - 1) })
+  }
+
+  /** The log was read to its end and holds fewer of the line than its state counts: retention took them. */
+  #checkLost(line: Line<Work>, end: number): boolean {
+    const { state } = line
+    if (state === null || state.state === 'blocked' || line.readNext < end) return false
+    let known = line.buffer.length
+    for (const work of line.open) if (work.source === 'parked') known++
+    if (state.count <= known) return false
+    this.#host.lost(line, state.count - known)
+    this.#write(line, { ...state, count: known })
+    return true
+  }
+
+  #reopen(line: Line<Work>): void {
+    line.front.push(...line.held.splice(0))
+    line.doneAbove.clear()
+    this.#write(line, null)
+  }
+
+  #write(line: Line<Work>, state: LineState | null): void {
+    line.state = state
+    this.#host.writeState(line, state)
+  }
+
+  #line(key: string): Line<Work> {
+    let line = this.#lines.get(key)
+    if (line === undefined) {
+      line = new Line<Work>(key)
+      this.#lines.set(key, line)
+    }
+    return line
+  }
+}
+
+function encodeDone(next: number, done: ReadonlySet<number>): { bitmap?: string } {
+  if (done.size === 0) return {}
+  const list = [...done].map((offset) => offset - next).sort((a, b) => a - b)
+  return { bitmap: Buffer.from(list.join(',')).toString('base64') }
+}
+
+function decodeDone(state: LineState): number[] {
+  if (state.bitmap === undefined) return []
+  return Buffer.from(state.bitmap, 'base64').toString().split(',').map((part) => state.next + Number(part)).filter(Number.isSafeInteger)
+}

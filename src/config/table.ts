@@ -1,0 +1,125 @@
+import { isIP } from 'node:net'
+import {
+  duration,
+  flag,
+  integer,
+  number,
+  oneOf,
+  optional,
+  reference,
+  size,
+  text,
+  tiers,
+  type Values,
+  words,
+} from './fields.ts'
+
+const topic = /^[A-Za-z0-9._-]{1,200}$/
+const path = /^\P{Cc}+$/u
+const name = /^[A-Za-z0-9._-]{1,100}$/
+
+/**
+ * Every key there is, with its kind, bounds and default: the file, the environment (`HOOKTIDE_` and the path in capitals)
+ * and the type `Config` follow from it. `config/hooktide.default.yaml` explains the keys and is held to this by a test.
+ */
+export const table = {
+  kafka: {
+    brokers: words(['localhost:9092'], isBroker, 'write host:port, several as a list, e.g. kafka-1:9092,kafka-2:9092'),
+    clientId: text('hooktide', name, 'use letters, digits, ".", "_" and "-"'),
+    groupPrefix: text('hooktide.', name, 'use letters, digits, ".", "_" and "-"'),
+    ssl: {
+      enabled: flag(false),
+      ca: optional(text('', path, 'write the path of a PEM file')),
+      cert: optional(text('', path, 'write the path of a PEM file')),
+      key: optional(text('', path, 'write the path of a PEM file')),
+    },
+    sasl: {
+      mechanism: optional(oneOf('plain', ['plain', 'scram-sha-256', 'scram-sha-512'])),
+      username: optional(text('', path, 'write the user name')),
+      passwordRef: reference(),
+    },
+    connectTimeout: duration('5s', '100ms', '2m'),
+    requestTimeout: duration('30s', '1s', '5m'),
+    sessionTimeout: duration('30s', '6s', '5m'),
+    rebalanceTimeout: duration('60s', '6s', '30m'),
+  },
+  topics: {
+    prefix: text('webhooks.', /^[A-Za-z0-9._-]{0,100}$/, 'use letters, digits, ".", "_" and "-"'),
+    events: words(['webhooks.events'], (word) => topic.test(word), 'write topic names'),
+    lanes: integer(12, 1, 1000),
+    tiers: tiers([
+      { name: 'retry-10s', delay: '10s' },
+      { name: 'retry-1m', delay: '1m' },
+      { name: 'retry-5m', delay: '5m' },
+      { name: 'retry-30m', delay: '30m' },
+      { name: 'retry-2h', delay: '2h' },
+    ]),
+    replication: optional(integer(3, 1, 15)),
+  },
+  router: {
+    maxEventBytes: size('256KiB', '1KiB', '900KiB'),
+    maxHeaders: integer(64, 8, 1000),
+    commitEvery: duration('1s', '50ms', '1m'),
+  },
+  deliverer: {
+    maxInFlight: integer(256, 1, 100_000),
+    maxInFlightBytes: size('64MiB', '1MiB', '16GiB'),
+    perSubscription: integer(32, 1, 100_000),
+    perOrigin: integer(64, 1, 100_000),
+    retryShare: number(0.3, 0.01, 1),
+    commitEvery: duration('1s', '50ms', '1m'),
+    commitMovesEvery: duration('250ms', '10ms', '1m'),
+    commitRecords: integer(500, 1, 10_000),
+    spanOffsets: integer(16_384, 64, 16_384),
+    bufferPerLane: {
+      records: integer(2000, 10, 1_000_000),
+      bytes: size('8MiB', '1MiB', '1GiB'),
+    },
+    drain: duration('15s', '0', '10m'),
+  },
+  retry: {
+    maxAttempts: integer(8, 1, 100),
+    base: duration('10s', '1ms', '1d'),
+    factor: number(4, 1, 100),
+    cap: duration('2h', '1ms', '7d'),
+    retryAfterCap: duration('2h', '0', '7d'),
+  },
+  http: {
+    connectTimeout: duration('3s', '50ms', '1m'),
+    totalTimeout: duration('13s', '100ms', '5m'),
+    allowHttp: flag(false),
+    allowPrivate: words([], isAddressOrBlock, 'write addresses or CIDR blocks, e.g. 127.0.0.0/8,::1', 0),
+    allowMetadata: flag(false),
+    maxSocketsPerOrigin: integer(64, 1, 10_000),
+    userAgent: text('Hooktide', /^[\u0020-\u007e]{1,200}$/, 'use visible ASCII, at most 200 characters'),
+  },
+  secrets: {
+    directory: optional(text('', path, 'write the path of a directory')),
+    masterKeyRef: reference(),
+  },
+  observe: {
+    level: oneOf('info', ['debug', 'info', 'warn', 'error']),
+    host: text('127.0.0.1', /^[A-Za-z0-9.:_-]{1,253}$/, 'write an address, e.g. 0.0.0.0'),
+    port: integer(9400, 0, 65_535),
+  },
+  shutdown: {
+    drain: duration('15s', '0', '1h'),
+    gracePeriod: duration('45s', '1s', '2h'),
+  },
+} as const
+
+export type Config = Values<typeof table>
+
+function isBroker(word: string): boolean {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(word)
+  if (match === null || (match[1] !== undefined && isIP(match[1]) !== 6)) return false
+  const port = Number(match[3])
+  return port > 0 && port < 65_536
+}
+
+function isAddressOrBlock(word: string): boolean {
+  const [address = '', bits, ...rest] = word.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+}

@@ -25,8 +25,9 @@ export const singleNode: Readonly<Record<string, string>> = {
   'share.coordinator.state.topic.replication.factor': '1',
   'share.coordinator.state.topic.min.isr': '1',
   'group.initial.rebalance.delay.ms': '0',
-  // Lets SIGTERM end at once: there is nobody to hand leadership to.
-  'controlled.shutdown.enable': 'false',
+  // After a crash the controller waits this long before it lets the broker in again (default 9 s).
+  'broker.session.timeout.ms': '3000',
+  'broker.heartbeat.interval.ms': '500',
 }
 
 /** server.properties of a local broker: a plain listener on loopback, and what `security` adds. */

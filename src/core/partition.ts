@@ -1,0 +1,27 @@
+/**
+ * Kafka's default partition of a key: murmur2 as in the Java client (org.apache.kafka.common.utils.Utils.murmur2), sign
+ * bit cleared, modulo the partition count. Everything of a subscription stands in one partition because of this, so it
+ * can never change within a generation of topics.
+ */
+export function partitionOf(key: string | Buffer, count: number): number {
+  return (murmur2(typeof key === 'string' ? Buffer.from(key) : key) & 0x7fffffff) % count
+}
+
+const multiplier = 0x5bd1e995
+
+export function murmur2(data: Buffer): number {
+  const { length } = data
+  let h = 0x9747b28c ^ length
+  const end = length - (length % 4)
+  for (let i = 0; i < end; i += 4) {
+    let k = Math.imul(data.readInt32LE(i), multiplier)
+    k = Math.imul(k ^ (k >>> 24), multiplier)
+    h = Math.imul(h, multiplier) ^ k
+  }
+  if (end < length) {
+    for (let i = length - 1; i >= end; i--) h ^= (data[i] as number) << (8 * (i - end))
+    h = Math.imul(h, multiplier)
+  }
+  h = Math.imul(h ^ (h >>> 13), multiplier)
+  return h ^ (h >>> 15)
+}

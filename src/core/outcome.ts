@@ -8,6 +8,8 @@ export type Reply =
       readonly status: number
       /** Raw `Retry-After` value, if there was exactly one usable. */
       readonly retryAfter: string | null
+      /** `Location` of a redirect (never followed), printable ASCII, at most 512 characters. */
+      readonly location?: string
       /** First bytes of the response body (≤ 4 KiB), for people; may be empty. */
       readonly excerpt: Buffer
       readonly durationMs: number
@@ -19,7 +21,12 @@ export type Reply =
 /** What an attempt came to: a value, never an exception. */
 export type Outcome =
   | { readonly t: 'delivered'; readonly status: number }
-  | { readonly t: 'retryable'; readonly error: string; readonly status: number | null; readonly retryAfterMs: number | null }
+  | {
+      readonly t: 'retryable'
+      readonly error: string
+      readonly status: number | null
+      readonly retryAfterMs: number | null
+    }
   | { readonly t: 'rejected'; readonly error: string; readonly status: number | null }
   | { readonly t: 'gone'; readonly status: 410 }
   | { readonly t: 'blocked'; readonly error: string }

@@ -1,0 +1,142 @@
+import { rootCertificates } from 'node:tls'
+import { type GuardPolicy, strictPolicy } from '../core/guard-policy.ts'
+import type { Reply } from '../core/outcome.ts'
+import type { Result } from '../core/result.ts'
+import { checkUrl, type Target } from '../core/url-rules.ts'
+import type { Clock, Post, Sender } from '../ports.ts'
+import { ConnectionPool } from './connection-pool.ts'
+import { Exchange } from './exchange.ts'
+import { Failure } from './failure.ts'
+import { buildHeaders } from './headers.ts'
+import { createNetwork, type Network, type TlsOptions } from './network.ts'
+import { Resolver, systemQuery } from './resolver.ts'
+
+export interface SenderOptions {
+  readonly clock: Clock
+  /** Default: public https endpoints only. */
+  readonly policy?: GuardPolicy
+  readonly userAgent?: string
+  /** Lookup, TCP and TLS handshake together. */
+  readonly connectTimeoutMs?: number
+  /** The whole attempt; a post's own `timeoutMs` can only be shorter. */
+  readonly totalTimeoutMs?: number
+  /** For the response body once the status is known; the outcome no longer depends on it. */
+  readonly bodyTimeoutMs?: number
+  readonly maxSocketsPerOrigin?: number
+  readonly maxIdleSockets?: number
+  readonly keepAliveMs?: number
+  readonly maxSocketAgeMs?: number
+  readonly tls?: TlsOptions
+  readonly resolver?: Resolver
+  readonly network?: Network
+}
+
+const maxTargets = 10_000
+
+export class HttpSender implements Sender {
+  readonly #clock: Clock
+  readonly #policy: GuardPolicy
+  readonly #userAgent: string
+  readonly #totalTimeoutMs: number
+  readonly #bodyTimeoutMs: number
+  readonly #pool: ConnectionPool
+  readonly #open = new Map<Exchange, (reply: Reply) => void>()
+  readonly #targets = new Map<string, Result<Target>>()
+  #closed = false
+  #whenEmpty: (() => void) | null = null
+
+  constructor(options: SenderOptions) {
+    const { clock } = options
+    this.#clock = clock
+    this.#policy = options.policy ?? strictPolicy
+    this.#userAgent = options.userAgent ?? 'Hooktide/0.1'
+    this.#totalTimeoutMs = options.totalTimeoutMs ?? 13_000
+    this.#bodyTimeoutMs = options.bodyTimeoutMs ?? 3000
+    this.#pool = new ConnectionPool({
+      clock,
+      policy: this.#policy,
+      resolver: options.resolver ?? new Resolver({ clock, query: systemQuery() }),
+      network: options.network ?? createNetwork({ rootCertificates, ...options.tls }),
+      connectTimeoutMs: options.connectTimeoutMs ?? 3000,
+      keepAliveMs: options.keepAliveMs ?? 4000,
+      maxAgeMs: options.maxSocketAgeMs ?? 30_000,
+      maxSocketsPerOrigin: options.maxSocketsPerOrigin ?? 256,
+      maxIdleSockets: options.maxIdleSockets ?? 1024,
+    })
+  }
+
+  get stats(): { readonly posts: number; readonly origins: number; readonly open: number; readonly idle: number } {
+    return { posts: this.#open.size, ...this.#pool.stats }
+  }
+
+  post(post: Post): Promise<Reply> {
+    if (this.#closed) return Promise.resolve({ t: 'interrupted', detail: 'the sender is closed', durationMs: 0 })
+    try {
+      return this.#begin(post)
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error)
+      return Promise.resolve({ t: 'failure', class: 'local', detail, durationMs: 0 })
+    }
+  }
+
+  abortAll(reason: string): void {
+    for (const exchange of [...this.#open.keys()]) exchange.interrupt(reason)
+  }
+
+  /** Takes no more posts, lets open ones end (their deadlines bound it; `abortAll` ends them now), closes every socket. */
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#open.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#whenEmpty = resolve
+      })
+    }
+    this.#pool.closeAll()
+  }
+
+  #begin(post: Post): Promise<Reply> {
+    const target = this.#target(post.url)
+    if (!target.ok) return refused(target.reason)
+    const headers = buildHeaders(post, this.#clock.now(), this.#userAgent)
+    if (!headers.ok) return refused(headers.reason)
+    return new Promise((resolve) => {
+      const exchange = new Exchange({
+        clock: this.#clock,
+        target: target.value,
+        headers: headers.value,
+        body: post.body,
+        deadlineMs: Math.min(post.timeoutMs ?? this.#totalTimeoutMs, this.#totalTimeoutMs),
+        bodyTimeoutMs: this.#bodyTimeoutMs,
+        settled: this.#settled,
+      })
+      this.#open.set(exchange, resolve)
+      try {
+        this.#pool.start(exchange)
+      } catch (error) {
+        exchange.fail(new Failure('local', error instanceof Error ? error.message : String(error)))
+        exchange.line?.cut()
+      }
+    })
+  }
+
+  readonly #settled = (exchange: Exchange, reply: Reply): void => {
+    this.#open.get(exchange)?.(reply)
+    this.#open.delete(exchange)
+    if (this.#open.size === 0) this.#whenEmpty?.()
+  }
+
+  #target(url: string): Result<Target> {
+    let target = this.#targets.get(url)
+    if (target === undefined) {
+      target = checkUrl(url, this.#policy)
+      if (this.#targets.size >= maxTargets) this.#targets.delete(this.#targets.keys().next().value as string)
+      this.#targets.set(url, target)
+    }
+    return target
+  }
+}
+
+/** Before any lookup or byte. */
+function refused(detail: string): Promise<Reply> {
+  return Promise.resolve({ t: 'failure', class: 'blocked', detail, durationMs: 0 })
+}

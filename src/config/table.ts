@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { guardPolicy } from '../core/guard-policy.ts'
 import {
   duration,
   flag,
@@ -88,8 +89,15 @@ export const table = {
     connectTimeout: duration('3s', '50ms', '1m'),
     totalTimeout: duration('13s', '100ms', '5m'),
     allowHttp: flag(false),
-    allowPrivate: words([], isAddressOrBlock, 'write addresses or CIDR blocks, e.g. 127.0.0.0/8,::1', 0),
+    allowPrivate: words(
+      [],
+      isAllowed,
+      'write addresses, CIDR blocks or host names, e.g. 127.0.0.0/8,localhost,*.svc',
+      0,
+    ),
+    deny: words([], isDenied, 'write addresses or CIDR blocks, e.g. 203.0.113.0/24', 0),
     allowMetadata: flag(false),
+    allowNat64: flag(false),
     maxSocketsPerOrigin: integer(64, 1, 10_000),
     userAgent: text('Hooktide', /^[\u0020-\u007e]{1,200}$/, 'use visible ASCII, at most 200 characters'),
   },
@@ -117,9 +125,10 @@ function isBroker(word: string): boolean {
   return port > 0 && port < 65_536
 }
 
-function isAddressOrBlock(word: string): boolean {
-  const [address = '', bits, ...rest] = word.split('/')
-  const version = isIP(address)
-  if (version === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+function isAllowed(word: string): boolean {
+  return guardPolicy({ allowPrivate: [word] }).ok
+}
+
+function isDenied(word: string): boolean {
+  return guardPolicy({ deny: [word] }).ok
 }

@@ -1,6 +1,10 @@
+import { loggableUrl } from '../core/attempt.ts'
+import { checkCustomHeaders } from '../core/custom-headers.ts'
+import { type GuardPolicy, strictPolicy } from '../core/guard-policy.ts'
 import { ok, type Problem } from '../core/result.ts'
 import type { Subscription } from '../core/subscription.ts'
 import { suggest } from '../core/suggest.ts'
+import { checkUrl } from '../core/url-rules.ts'
 import { schemas, validator } from './compile.ts'
 import { explain } from './explain.ts'
 
@@ -10,8 +14,8 @@ export interface InputContext {
   readonly id?: string
   /** What stands in the table under this id; its creation time stays. */
   readonly existing?: Subscription
-  /** `http.allowHttp`: plain http:// is a configuration's decision. Default false. */
-  readonly allowHttp?: boolean
+  /** What URLs may point at; the strict policy when it is not given. */
+  readonly guard?: GuardPolicy
 }
 
 export type InputResult<T> =
@@ -38,11 +42,13 @@ export function validateSubscriptionInput(input: unknown, context: InputContext)
     updatedAtMs: context.nowMs,
   }
   const problems = unknownKeys(data, schemas.subscription as ObjectSchema, '')
+  const strict = [...urlProblems(data.url, context.guard ?? strictPolicy), ...headerProblems(data.headers)]
   const validate = validator('subscription')
-  if (!validate(data)) problems.push(...explain(validate.errors, data))
-  // Beyond the schema's means; each looks only at fields of the right type.
-  problems.push(...urlProblems(data.url, context.allowHttp ?? false))
-  problems.push(...headerProblems(data.headers))
+  if (!validate(data)) {
+    const found = explain(validate.errors, data)
+    problems.push(...found.filter((p) => !strict.some(({ field }) => field === p.field.split(/[.[]/)[0])))
+  }
+  problems.push(...strict)
   problems.push(...windowProblems(data.secrets), ...retryProblems(data.retry))
   return problems.length === 0 ? ok(data as unknown as Subscription) : refused(problems)
 }
@@ -69,37 +75,18 @@ function unknownKeys(data: unknown, schema: ObjectSchema, path: string): Problem
   })
 }
 
-function urlProblems(url: unknown, allowHttp: boolean): Problem[] {
-  if (typeof url !== 'string' || !/^https?:\/\//.test(url)) return []
-  let parsed: URL
-  try {
-    parsed = new URL(url)
-  } catch {
-    return [problem('url', '', 'can not be parsed', 'give an absolute URL such as https://example.com/hook')]
-  }
-  const shown = `${parsed.protocol}//${parsed.host}`
-  const problems: Problem[] = []
-  if (parsed.protocol === 'http:' && !allowHttp)
-    problems.push(problem('url', shown, 'is not encrypted', 'use https://, or set http.allowHttp'))
-  if (parsed.hash !== '')
-    problems.push(problem('url', shown, 'has a fragment, which is never sent', 'remove the part from # on'))
-  return problems
+function urlProblems(url: unknown, guard: GuardPolicy): Problem[] {
+  if (typeof url !== 'string') return []
+  const checked = checkUrl(url, guard)
+  if (checked.ok) return []
+  const remedy = 'give a public https:// URL such as https://example.com/hook'
+  return [problem('url', loggableUrl(url), checked.reason, remedy)]
 }
 
-/** Hooktide's own and the connection's headers; a subscription can't set them. */
-const reservedHeader =
-  /^(host|content-length|content-type|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|idempotency-key|x-delivery-attempt|traceparent|webhook-.*|proxy-.*)$/i
-
 function headerProblems(headers: unknown): Problem[] {
-  if (typeof headers !== 'object' || headers === null) return []
-  const seen = new Set<string>()
-  return Object.keys(headers).flatMap((name) => {
-    if (reservedHeader.test(name)) return [problem(`headers.${name}`, '', 'is set by Hooktide itself', 'remove it')]
-    if (seen.has(name.toLowerCase()))
-      return [problem(`headers.${name}`, '', 'stands there twice', 'keep one (case does not matter)')]
-    seen.add(name.toLowerCase())
-    return []
-  })
+  if (headers === undefined) return []
+  const checked = checkCustomHeaders(headers)
+  return checked.ok ? [] : [problem('headers', '', checked.reason, 'correct or remove them')]
 }
 
 function windowProblems(secrets: unknown): Problem[] {

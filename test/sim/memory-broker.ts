@@ -74,6 +74,7 @@ export class MemoryBroker implements MemoryCore {
     this.settings = {
       maxMessageBytes: options.maxMessageBytes ?? 1_048_588,
       heartbeatMs: options.heartbeatMs ?? 1_000,
+      sessionTimeoutMs: options.sessionTimeoutMs ?? 10_000,
       maxFetchRecords: options.maxFetchRecords ?? 100,
       requestTimeoutMs: options.requestTimeoutMs ?? 5_000,
     }
@@ -217,7 +218,7 @@ export class MemoryBroker implements MemoryCore {
     let group = this.#groups.get(name)
     if (group === undefined) {
       group = new Group(this.clock, {
-        sessionTimeoutMs: this.#options.sessionTimeoutMs ?? 10_000,
+        sessionTimeoutMs: this.settings.sessionTimeoutMs,
         rebalanceTimeoutMs: this.#options.rebalanceTimeoutMs ?? 30_000,
         initialDelayMs: this.#options.initialRebalanceDelayMs ?? 100,
         partitionCount: (topic) => this.#topics.get(topic)?.logs.length ?? null,

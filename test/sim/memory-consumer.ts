@@ -10,8 +10,8 @@ import { codeOf, keyOf } from './protocol.ts'
 type Ending = 'rebalance' | 'lost' | 'stopped'
 
 /**
- * A group member with the manners of our kafkajs adapter: eager rejoins with a bounded drain before each, no heartbeats
- * while draining, positions fetched anew after every join, everything paused after it.
+ * A group member with the manners of our kafkajs adapter: eager rejoins with a bounded drain before each, everything paused
+ * after it, a gained partition without a position until it is sought.
  */
 export class MemoryConsumer implements GroupConsumer {
   readonly #core: MemoryCore
@@ -22,7 +22,7 @@ export class MemoryConsumer implements GroupConsumer {
   #memberId: string | null = null
   #generation = -1
   #owned: readonly TopicPartition[] = []
-  #leaseMonoMs: number
+  #leaseMonoMs = Number.NEGATIVE_INFINITY
   #fetching: Fetching | null = null
   #end: ((how: Ending) => void) | null = null
 
@@ -30,17 +30,25 @@ export class MemoryConsumer implements GroupConsumer {
     this.#core = core
     this.#link = link
     this.#options = options
-    this.#leaseMonoMs = link.process.mono()
+    const longestMs = core.settings.sessionTimeoutMs - 2_000
+    if (options.drainMs > longestMs) {
+      throw new HooktideError(
+        'config.invalid',
+        `drainMs ${options.drainMs} does not fit into the session: ${longestMs}`,
+      )
+    }
   }
 
   async start(handlers: GroupHandlers): Promise<void> {
-    if (this.#handlers !== null) throw new HooktideError('internal', 'consumer was started before')
+    if (this.#handlers !== null || this.#stopped)
+      throw new HooktideError('usage', 'consumer was started or stopped before')
     this.#handlers = handlers
     await this.#retrying(() => {
       for (const topic of this.#options.topics) this.#core.logs(topic)
     })
     await new Promise<void>((resolve, reject) => {
-      this.#run(handlers, resolve).catch((error) => {
+      const stopped = () => reject(new HooktideError('consumer.failed', 'consumer was stopped before it joined'))
+      this.#run(handlers, resolve).then(stopped, (error) => {
         reject(error)
         handlers.onFatal(error)
       })
@@ -56,13 +64,19 @@ export class MemoryConsumer implements GroupConsumer {
   }
 
   seek(partition: TopicPartition, offset: number): void {
+    if (!Number.isSafeInteger(offset) || offset < 0) throw new HooktideError('usage', `seek to ${offset}`)
     this.#fetching?.seek(partition, offset)
   }
 
   async commit(offsets: readonly GroupOffset[]): Promise<void> {
+    if (offsets.length === 0) return
+    if (this.#stopped) throw new HooktideError('usage', 'commit after stop: commit first, then stop')
     const memberId = this.#memberId
     const generation = this.#generation
-    if (memberId === null || this.#stopped) throw new HooktideError('consumer.failed', 'commit without membership')
+    const owned = new Set(this.#owned.map(keyOf))
+    if (memberId === null || offsets.some((at) => at.offset === null || at.offset < 0 || !owned.has(keyOf(at)))) {
+      throw new HooktideError('consumer.failed', 'commit refused: no membership, not owned, or no offset')
+    }
     const sentMs = this.#link.process.mono()
     try {
       await this.#link.call(() => {
@@ -76,6 +90,7 @@ export class MemoryConsumer implements GroupConsumer {
   }
 
   leaseAgeMs(): number {
+    if (this.#memberId === null) return Number.POSITIVE_INFINITY
     return this.#link.process.mono() - this.#leaseMonoMs
   }
 
@@ -106,12 +121,12 @@ export class MemoryConsumer implements GroupConsumer {
       if (ending === 'lost') this.#memberId = null
       await this.#revoke(handlers, ending === 'lost')
     }
-    firstJoin()
   }
 
   /** Until a join and its sync have succeeded. A membership that is gone starts over as a new member, owning nothing. */
   async #join(): Promise<{ kept: boolean; partitions: readonly TopicPartition[] }> {
-    let kept = this.#memberId !== null
+    /** Commits under the old generation are still good: what we own then is a claim, and may be kept. */
+    let active = this.#memberId !== null
     while (!this.#stopped) {
       try {
         const request = {
@@ -119,19 +134,18 @@ export class MemoryConsumer implements GroupConsumer {
           processId: this.#link.process.id,
           topics: this.#options.topics,
           assign: this.#options.assign,
-          // Also what we may have lost is a claim: a later owner's is stronger.
-          owned: this.#owned,
-          ownedGeneration: this.#generation,
+          owned: active ? this.#owned : [],
+          ownedGeneration: active ? this.#generation : -1,
         }
         const joined = await this.#link.call(() => {
           this.#core.requireCoordinator()
           return this.#group().join(request)
         })
-        // Nobody else can have owned what we keep only if no generation went by without us.
-        if (joined.generation !== this.#generation + 1) kept = false
         this.#memberId = joined.memberId
         const sentMs = this.#link.process.mono()
         const partitions = await this.#link.call(() => this.#group().sync(joined.memberId, joined.generation))
+        // Nobody else can have owned what we keep only if no generation went by without us.
+        const kept = active && joined.generation === this.#generation + 1
         this.#generation = joined.generation
         this.#leaseMonoMs = sentMs
         return { kept, partitions }
@@ -139,12 +153,12 @@ export class MemoryConsumer implements GroupConsumer {
         const code = codeOf(error)
         if (code === 'unknown-member' || code === 'illegal-generation') {
           this.#memberId = null
-          kept = false
+          active = false
         } else if (code === null || code === 'unknown-topic') throw portError(error, 'consumer.failed')
         else if (code !== 'rebalance-in-progress') await this.#link.sleep(50 + this.#core.latencyRandom() * 200)
       }
     }
-    return { kept, partitions: [] }
+    return { kept: false, partitions: [] }
   }
 
   #assigned(
@@ -157,8 +171,9 @@ export class MemoryConsumer implements GroupConsumer {
     const gained = partitions.filter((at) => !before.has(keyOf(at)))
     // What we had and did not keep without interruption is lost, also where it came straight back.
     const lost = this.#owned.filter((at) => !kept || !now.has(keyOf(at)))
+    const positions = this.#fetching?.positions(still) ?? new Map<string, number>()
     this.#owned = partitions
-    this.#fetching = new Fetching(this.#core, this.#link, this.#options.group, partitions, {
+    this.#fetching = new Fetching(this.#core, this.#link, this.#options.group, partitions, positions, {
       onBatch: (batch: FetchedBatch) => handlers.onBatch(batch),
       onUndecodable: (info) => handlers.onUndecodable(info),
     })
@@ -166,59 +181,72 @@ export class MemoryConsumer implements GroupConsumer {
   }
 
   /** Heartbeats until something ends the generation for us. */
-  #member(): Promise<Ending> {
+  async #member(): Promise<Ending> {
     return new Promise((resolve) => {
       let over = false
-      this.#end = (how) => {
+      const end = (how: Ending) => {
+        if (over) return
         over = true
         this.#end = null
         resolve(how)
       }
-      const end = this.#end
-      const memberId = this.#memberId as string
-      const generation = this.#generation
-      const beat = () => {
-        if (over) return
-        const sentMs = this.#link.process.mono()
-        this.#link
-          .call(() => {
-            this.#core.requireCoordinator()
-            this.#group().heartbeat(memberId, generation)
-          })
-          .then(
-            () => {
-              this.#leaseMonoMs = Math.max(this.#leaseMonoMs, sentMs)
-              this.#link.process.after(this.#core.settings.heartbeatMs, beat)
-            },
-            (error) => {
-              if (over) return
-              const code = codeOf(error)
-              if (code === 'rebalance-in-progress') end('rebalance')
-              else if (code === 'unknown-member' || code === 'illegal-generation') end('lost')
-              else this.#link.process.after(this.#core.settings.heartbeatMs, beat)
-            },
-          )
+      this.#end = end
+      const beat = async () => {
+        const verdict = await this.#heartbeat()
+        if (verdict !== null) end(verdict)
+        else if (!over) this.#link.process.after(this.#core.settings.heartbeatMs, beat)
       }
       this.#link.process.after(this.#core.settings.heartbeatMs, beat)
     })
   }
 
+  /** null: still a member, or nobody could be asked. */
+  async #heartbeat(): Promise<Ending | null> {
+    const memberId = this.#memberId
+    const generation = this.#generation
+    if (memberId === null) return null
+    const sentMs = this.#link.process.mono()
+    let verdict: Ending | null = null
+    try {
+      await this.#link.call(() => {
+        this.#core.requireCoordinator()
+        this.#group().heartbeat(memberId, generation)
+      })
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 'unknown-member' || code === 'illegal-generation') return 'lost'
+      // Being told of a rebalance confirms the membership all the same.
+      if (code !== 'rebalance-in-progress') return null
+      verdict = 'rebalance'
+    }
+    if (generation === this.#generation) this.#leaseMonoMs = Math.max(this.#leaseMonoMs, sentMs)
+    return verdict
+  }
+
+  /** Waits for the pipeline's drain, at most to its deadline; heartbeats go on meanwhile. */
   #revoke(handlers: GroupHandlers, lost: boolean): Promise<void> {
     const { process } = this.#link
     const deadlineMs = process.mono() + this.#options.drainMs
     return new Promise((resolve) => {
-      const cancel = process.after(this.#options.drainMs, resolve)
-      handlers.onRevoking({ deadlineMs, lost }).then(
-        () => {
-          cancel()
-          resolve()
-        },
-        (error) => {
-          cancel()
-          handlers.onFatal(error)
-          resolve()
-        },
-      )
+      let over = false
+      const done = () => {
+        over = true
+        cancel()
+        this.#end = null
+        resolve()
+      }
+      const cancel = process.after(this.#options.drainMs, done)
+      this.#end = done
+      const beat = async () => {
+        if (over || lost) return
+        await this.#heartbeat()
+        if (!over) process.after(this.#core.settings.heartbeatMs, beat)
+      }
+      void beat()
+      handlers.onRevoking({ deadlineMs, lost }).then(done, (error) => {
+        done()
+        handlers.onFatal(error)
+      })
     })
   }
 

@@ -13,6 +13,7 @@ export interface MemoryCore extends LinkWorld {
   readonly settings: {
     readonly maxMessageBytes: number
     readonly heartbeatMs: number
+    readonly sessionTimeoutMs: number
     readonly maxFetchRecords: number
     readonly requestTimeoutMs: number
   }

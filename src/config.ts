@@ -5,7 +5,6 @@ import { type Config, table } from './config/table.ts'
 import { HooktideError, messageOf } from './core/error.ts'
 import { type Problem, problemText } from './core/result.ts'
 
-export type { Tier } from './config/fields.ts'
 export type { Config } from './config/table.ts'
 
 export interface ConfigSource {

@@ -1,5 +1,5 @@
+import type { Tier } from '../core/ladder.ts'
 import type { Problem } from '../core/result.ts'
-import type { Tier } from './fields.ts'
 import type { Config } from './table.ts'
 import { formatDuration as d } from './units.ts'
 
@@ -71,13 +71,16 @@ function ladder(c: Config, bad: Bad, warnings: string[]): void {
       `can not serve a delay of ${d(longest)}: at most ${mostHops} moves`,
       'add longer tiers, or lower retry.cap and retry.retryAfterCap',
     )
+  // A fresh failure always waits at least one and a half of the shortest tier (retryDelayMs), whatever the base is.
   const backoff = Math.min(retry.capMs, retry.baseMs * retry.factor ** Math.max(0, retry.maxAttempts - 2))
-  const reach = retry.maxAttempts < 2 ? 0 : Math.max(backoff, retry.retryAfterCapMs)
-  for (const tier of tiers)
+  const reach = Math.max(backoff, retry.retryAfterCapMs, (smallest?.delayMs ?? 0) * 1.5)
+  for (const tier of retry.maxAttempts < 2 ? [] : tiers)
     if (tier.delayMs > reach)
       warnings.push(
         `topics.tiers: ${tier.name} is never reached: no delay is longer than ${d(Math.round(reach))}; remove it, or raise retry.maxAttempts, retry.factor or retry.cap`,
       )
+  if (retry.maxAttempts < 2)
+    warnings.push('retry.maxAttempts 1: nothing is ever retried and no tier is reached; raise it')
 }
 
 /** Most moves a delay up to `longestMs` takes: the largest tier that fits, then what remains, down the ladder. */

@@ -1,3 +1,4 @@
+import type { Tier } from '../core/ladder.ts'
 import { formatDuration, formatSize, parseDuration, parseSize } from './units.ts'
 
 /** What is wrong with one value: sentence and remedy. */
@@ -143,12 +144,6 @@ export function words(
     return found.length < min ? new Invalid('is empty', remedy) : (found as string[])
   }
   return field(fallback, read, { env: 'words' })
-}
-
-export interface Tier {
-  /** Topic name without the prefix. */
-  readonly name: string
-  readonly delayMs: number
 }
 
 export function tiers(fallback: readonly { name: string; delay: string }[]): Field<readonly Tier[]> {

@@ -1,0 +1,23 @@
+/** Times and sizes of a group consumer. */
+export interface GroupSettings {
+  /** The coordinator forgets a member it has not heard of for this long: also the longest standstill after a crash. */
+  readonly sessionMs: number
+  readonly heartbeatMs: number
+  /** How long a broker may hold a fetch that finds nothing; also the longest a resume or seek waits for its turn. */
+  readonly maxWaitMs: number
+  readonly maxBytes: number
+  readonly maxBytesPerPartition: number
+}
+
+const defaults: GroupSettings = {
+  sessionMs: 15_000,
+  heartbeatMs: 2_000,
+  maxWaitMs: 100,
+  maxBytes: 4 * 1024 * 1024,
+  // Holds the largest batch our own producers write, so that no partition has to wait until it comes first in a fetch.
+  maxBytesPerPartition: 1024 * 1024,
+}
+
+export function groupSettings(given: Partial<GroupSettings> | undefined): GroupSettings {
+  return { ...defaults, ...given }
+}

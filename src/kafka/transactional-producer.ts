@@ -11,8 +11,7 @@ import { ProducerSession } from './session.ts'
 type State = 'new' | 'ready' | 'busy' | 'dead'
 
 /**
- * One transactional id (KIP-98). Its requests go out in three steps instead of kafkajs's five: partitions and offsets
- * are announced together, records and offsets are written together, then the end. Each request can be repeated safely
+ * One transactional id (KIP-98). Offsets go beside the records, not behind them. Each request can be repeated safely
  * within its transaction (the coordinator recognises it), so a lost answer is no failure as long as there is time.
  */
 export class KafkaTransactionalProducer implements TransactionalProducer {
@@ -60,7 +59,6 @@ export class KafkaTransactionalProducer implements TransactionalProducer {
 
   async #write(transaction: Transaction, deadlineMs: number): Promise<Appended[]> {
     const { records, group } = transaction
-    const { link } = this.#session
     const offsets = groupByTopic(
       transaction.offsets.flatMap((o) => (o.offset === null ? [] : [{ ...o, offset: String(o.offset) }])),
     )
@@ -71,18 +69,11 @@ export class KafkaTransactionalProducer implements TransactionalProducer {
       partitions: partitions.map((p) => p.partition),
     }))
 
-    await both(
-      topics.length === 0
-        ? null
-        : this.#coordinated(deadlineMs, { operation: 'begin a transaction' }, (broker, txn) =>
-            this.#addPartitions(broker, txn, topics),
-          ),
-      offsets.length === 0
-        ? null
-        : this.#coordinated(deadlineMs, { operation: 'begin a transaction', group }, (broker, txn) =>
-            link.ask(broker, 'AddOffsetsToTxn', { ...txn, groupId: group }),
-          ),
-    )
+    if (topics.length > 0) {
+      await this.#coordinated(deadlineMs, { operation: 'begin a transaction' }, (broker, txn) =>
+        this.#addPartitions(broker, txn, topics),
+      )
+    }
     const appended: Appended[] = []
     await both(
       this.#append(plan, appended, deadlineMs),
@@ -124,6 +115,9 @@ export class KafkaTransactionalProducer implements TransactionalProducer {
     deadlineMs: number,
   ): Promise<void> {
     const { link } = this.#session
+    await this.#coordinated(deadlineMs, { operation: 'add offsets to a transaction', group }, (broker, txn) =>
+      link.ask(broker, 'AddOffsetsToTxn', { ...txn, groupId: group }),
+    )
     await this.#insist(
       deadlineMs,
       { operation: 'commit offsets in a transaction', group },

@@ -1,5 +1,6 @@
-import type { FetchedBatch, GroupOffset, OutRecord, TopicPartition } from './core/record.ts'
 import type { Reply } from './core/outcome.ts'
+import type { FetchedBatch, GroupOffset, OutRecord, TopicPartition } from './core/record.ts'
+import type { TopicState } from './core/topic-spec.ts'
 
 /** Time and chance. The only real ones are made in `app.ts`; tests bring their own. */
 export interface Clock {
@@ -65,7 +66,9 @@ export interface GroupHandlers {
   }): void
   onBatch(batch: FetchedBatch): void
   /** A batch could not be decoded (foreign codec, damage, bomb) and was skipped: alarm, and a `rejected` record is due. */
-  onUndecodable(info: TopicPartition & { readonly offset: number; readonly nextOffset: number; readonly reason: string }): void
+  onUndecodable(
+    info: TopicPartition & { readonly offset: number; readonly nextOffset: number; readonly reason: string },
+  ): void
   /** The consumer can't go on even after recreating itself; the process should end with this. */
   onFatal(error: Error): void
 }
@@ -123,6 +126,42 @@ export interface Kafka {
   /** Partition counts of existing topics; a missing topic is absent from the map. */
   partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>>
   close(): Promise<void>
+}
+
+export interface GroupState {
+  readonly group: string
+  /** `Stable`, `Empty`, `PreparingRebalance`, `CompletingRebalance`, `Dead`. */
+  readonly state: string
+  readonly members: readonly {
+    readonly id: string
+    readonly clientId: string
+    readonly host: string
+    readonly partitions: readonly TopicPartition[]
+  }[]
+}
+
+/** What an operator's commands need of the cluster. Rejects `broker.unauthorized` naming resource and operation. Never deletes. */
+export interface TopicAdmin {
+  /** Live brokers and the time one question took. */
+  cluster(): Promise<{ readonly id: string; readonly brokers: readonly string[]; readonly roundTripMs: number }>
+  /** Missing topics are absent from the map. */
+  describe(topics: readonly string[]): Promise<ReadonlyMap<string, TopicState>>
+  /** Resolves when every partition has a leader. A topic that exists already is left as it is. */
+  create(topics: readonly NewTopic[]): Promise<void>
+  /** Sets these settings; every other override of the topic stays. */
+  alterConfigs(topic: string, configs: Readonly<Record<string, string>>): Promise<void>
+  /** Raises the partition count. */
+  grow(topic: string, partitions: number): Promise<void>
+  /** Consumer groups whose name begins with `prefix`. */
+  groups(prefix: string): Promise<readonly GroupState[]>
+  close(): Promise<void>
+}
+
+export interface NewTopic {
+  readonly topic: string
+  readonly partitions: number
+  readonly replication: number
+  readonly configs: Readonly<Record<string, string>>
 }
 
 /** One POST, ready to go but for the signature's time. */

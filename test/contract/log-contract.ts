@@ -242,4 +242,23 @@ export const logContract: readonly Case[] = [
       expect(await world.kafka().partitions([topic, world.unique('absent')])).toEqual(new Map([[topic, 3]]))
     },
   },
+  {
+    name: 'the first calls of fresh clients may come all at once',
+    async body(world) {
+      const topic = await world.createTopic('at-once', { partitions: 4 })
+      const kafka = world.kafka()
+      const reader = kafka.reader()
+      const group = world.unique('at-once')
+      const producer = kafka.producer()
+      const calls = [0, 1, 2, 3].flatMap((partition) => [
+        kafka.offsets.committed(group, [{ topic, partition }]),
+        reader.ends(topic, [partition]),
+        reader.fetch({ topic, partition, from: 0, maxWaitMs: 10 }),
+        kafka.partitions([topic]),
+        kafka.transactional(`${group}-${partition}`).fence(),
+        producer.send([out({ topic, partition }, 'x')]),
+      ])
+      expect(await Promise.all(calls.map(rejection))).toEqual(calls.map(() => 'resolved'))
+    },
+  },
 ]

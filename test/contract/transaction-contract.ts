@@ -98,7 +98,7 @@ export const transactionContract: readonly Case[] = [
     },
   },
   {
-    name: 'metadata above 4096 characters is refused with nothing written',
+    name: 'metadata above 4096 characters fails the transaction with nothing written',
     async body(world) {
       const topic = await world.createTopic('txn-meta', { partitions: 1 })
       const at = { topic, partition: 0 }
@@ -107,7 +107,7 @@ export const transactionContract: readonly Case[] = [
       const id = world.unique('txn-meta')
       const offsets = [{ ...at, offset: 5, metadata: 'm'.repeat(4097) }]
       const refused = kafka.transactional(id).transact({ records: [out(at, 'x')], group, offsets })
-      expect(await rejection(refused)).toBe('record.too-large')
+      expect(await rejection(refused)).toBe('producer.failed')
       await kafka.transactional(id).fence()
       expect((await readAll(kafka.reader(), at)).records).toEqual([])
       expect(await kafka.offsets.committed(group, [at])).toEqual([{ ...at, offset: null, metadata: '' }])

@@ -43,18 +43,22 @@ export function values(records: readonly InRecord[]): (string | null)[] {
 
 export function sleep(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => {
-    const go = () => resolve()
-    // A real clock's timers don't hold the process; the test runner does.
-    clock.after(ms, go)
+    clock.after(ms, resolve)
   })
 }
 
 /** Waits for a fact. */
-export async function until(clock: Clock, what: string, holds: () => boolean | Promise<boolean>, maxMs = 20_000) {
+export async function until(
+  clock: Clock,
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  maxMs = 20_000,
+  everyMs = 10,
+) {
   const endMs = clock.mono() + maxMs
   while (!(await holds())) {
     if (clock.mono() > endMs) throw new Error(`not within ${maxMs} ms: ${what}`)
-    await sleep(clock, 10)
+    await sleep(clock, everyMs)
   }
 }
 

@@ -55,7 +55,6 @@ export function portError(
     case 'fenced':
       return new HooktideError('producer.fenced', 'another producer took over the transactional id', { cause: error })
     case 'too-large':
-    case 'metadata-too-large':
       return new HooktideError('record.too-large', String(error), { cause: error })
     case 'unknown-topic':
       return new HooktideError('topic.missing', String(error), { cause: error })

@@ -173,7 +173,7 @@ export class KafkaTopicAdmin implements TopicAdmin {
   async #configs(topics: readonly string[]): Promise<Map<string, Map<string, TopicConfig>>> {
     const result = new Map<string, Map<string, TopicConfig>>()
     if (topics.length === 0) return result
-    const resources = topics.map((name) => ({ type: topicResource, name, configNames: null }))
+    const resources = topics.map((name) => ({ type: topicResource, name, configNames: [] }))
     const answer = await this.#ask(
       { operation: 'read the settings of topics', acl: 'DESCRIBE_CONFIGS on the topics' },
       async () =>

@@ -51,6 +51,12 @@ export const deliveryHeader = {
   traceparent: 'traceparent',
 } as const
 
+/** Added when a delivery is parked or leads a line from a tier: the line it belongs to. */
+export const lineHeader = 'ht-line'
+
+/** Added to a dead delivery. */
+export const deadHeader = { reason: 'ht-dead-reason', atMs: 'ht-dead-at' } as const
+
 export function encodeOrigin(origin: Origin): string {
   return `${origin.stream}:${origin.generation}:${origin.offset}`
 }

@@ -14,6 +14,7 @@ export class OffsetTracker {
   #high: number
   /** Bits set in [base, next). */
   #doneSeen = 0
+  #version = 0
   readonly #bits: Uint32Array
   readonly #mask: number
 
@@ -52,6 +53,11 @@ export class OffsetTracker {
     return this.#next
   }
 
+  /** Changes whenever what would be committed changes. */
+  get version(): number {
+    return this.#version
+  }
+
   get span(): number {
     return this.#next - this.#base
   }
@@ -78,6 +84,7 @@ export class OffsetTracker {
     if (this.#high < this.#next) this.#high = this.#next
     if (finished) {
       this.#doneSeen++
+      this.#version++
       this.#advance()
     }
     return !finished
@@ -86,6 +93,7 @@ export class OffsetTracker {
   /** The reader is at `nextOffset`: what lies below and was not seen does not exist. Stops at the span's bound. */
   pass(nextOffset: number): void {
     if (nextOffset <= this.#next) return
+    this.#version++
     if (this.undone === 0) {
       const end = Math.min(nextOffset, this.#high)
       for (let offset = this.#base; offset < end; offset++) this.#clear(offset)
@@ -101,10 +109,17 @@ export class OffsetTracker {
     if (this.#high < this.#next) this.#high = this.#next
   }
 
+  /** Right after `restore`: the log begins at `start` only, what lay below is gone. */
+  skipTo(start: number): void {
+    this.pass(start)
+    this.#advance()
+  }
+
   done(offset: number): void {
     if (offset < this.#base || offset >= this.#next || this.#get(offset)) return
     this.#set(offset)
     this.#doneSeen++
+    this.#version++
     this.#advance()
   }
 

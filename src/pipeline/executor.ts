@@ -10,6 +10,8 @@ export interface ExecutorLimits {
   readonly retryShare: number
   readonly maxPerSubscription: number
   readonly maxPerOrigin: number
+  /** False while our ownership of the lanes is not confirmed: nothing starts then. */
+  readonly leased: () => boolean
 }
 
 /** What the executor must know of a work's subscription; null: it is gone, let the lane decide at `begin`. */
@@ -86,8 +88,8 @@ export class Executor {
     if (left === 0) this.#perSubscription.delete(subscriptionId)
     else this.#perSubscription.set(subscriptionId, left)
     this.#wake(subscriptionId)
-    if (entry.origin !== null) this.#leaveOrigin(entry.origin)
     this.pump()
+    if (entry.origin !== null) this.#leaveOrigin(entry.origin)
   }
 
   /** Takes back what waits here of an owner that lost its lane. Open POSTs end by themselves and are dropped then. */
@@ -108,6 +110,11 @@ export class Executor {
 
   resume(): void {
     this.#suspended = false
+    for (const [origin, entry] of this.#perOrigin) {
+      for (const subscriptionId of entry.waiting) this.#wake(subscriptionId)
+      entry.waiting.clear()
+      if (entry.open === 0) this.#perOrigin.delete(origin)
+    }
     this.pump()
   }
 
@@ -122,7 +129,7 @@ export class Executor {
     if (this.#pumping || this.#suspended) return
     this.#pumping = true
     try {
-      while (!this.#suspended && this.#open.size < this.#limits.maxInFlight && this.#openBytes < this.#limits.maxInFlightBytes) {
+      while (!this.#suspended && this.#limits.leased() && this.#open.size < this.#limits.maxInFlight && this.#openBytes < this.#limits.maxInFlightBytes) {
         const item = this.#take()
         if (item === null) break
         this.#begin(item)
@@ -175,10 +182,12 @@ export class Executor {
     const entry = this.#perOrigin.get(origin)
     if (entry === undefined) return
     entry.open--
-    for (const subscriptionId of entry.waiting) {
-      entry.waiting.delete(subscriptionId)
-      this.#wake(subscriptionId)
-      break
+    // One that is woken may find nothing to start (its own cap): then the place is the next one's.
+    while (entry.waiting.size > 0 && entry.open < this.#limits.maxPerOrigin && !this.#suspended) {
+      const [next] = entry.waiting as Set<string> & Iterable<string>
+      entry.waiting.delete(next as string)
+      this.#wake(next as string)
+      this.pump()
     }
     if (entry.open === 0 && entry.waiting.size === 0) this.#perOrigin.delete(origin)
   }

@@ -1,0 +1,183 @@
+import { ClockOffset } from '../core/clock-offset.ts'
+import { Ladder, type Tier } from '../core/ladder.ts'
+import type { LaneState } from '../core/lane-state.ts'
+import type { InRecord } from '../core/record.ts'
+import type { Result } from '../core/result.ts'
+import type { RetryPolicy } from '../core/retry-policy.ts'
+import type { Subscription } from '../core/subscription.ts'
+import type { Clock, Kafka, Observer, Secrets, Sender } from '../ports.ts'
+import { Attempter } from './attempter.ts'
+import { Deliverer } from './deliverer.ts'
+import { Executor, type ExecutorLimits } from './executor.ts'
+import { type FlowLimits, MemoryBudget } from './lane-flow.ts'
+import type { CommitLimits } from './lane-runner.ts'
+import { type LaneTopics, sourceTopics } from './lane-topics.ts'
+import type { LinesOptions } from './lines.ts'
+import { Router, type RouterLimits } from './router.ts'
+import { Subscriptions } from './subscriptions.ts'
+
+export interface PipelineSettings {
+  readonly roles: { readonly router: boolean; readonly deliverer: boolean }
+  readonly topics: LaneTopics & { readonly events: readonly string[]; readonly subscriptions: string }
+  readonly lanes: number
+  readonly rejectedPartitions: number
+  readonly tiers: readonly Tier[]
+  readonly policy: RetryPolicy
+  readonly groups: { readonly router: string; readonly deliverer: string }
+  readonly transactionalIdPrefix: string
+  readonly router: RouterLimits
+  readonly executor: Omit<ExecutorLimits, 'leased'>
+  readonly flow: FlowLimits
+  readonly maxBytes: number
+  readonly commit: CommitLimits
+  readonly lines: LinesOptions
+  readonly maxWaitingPerSubscription: number
+  readonly maxSpan: number
+  /** Drain before a rejoin and at shutdown, ms. */
+  readonly drainMs: number
+  /** Nothing starts when the coordinator has not confirmed our membership for so long, ms. */
+  readonly leaseMs: number
+}
+
+export interface PipelineDeps {
+  readonly kafka: Kafka
+  readonly clock: Clock
+  readonly observer: Observer
+  readonly sender: Sender
+  readonly secrets: Secrets
+  decodeSubscription(record: Pick<InRecord, 'key' | 'value'>): Result<Subscription>
+  decodeLaneState(record: Pick<InRecord, 'key' | 'value'>): Result<LaneState>
+  /** Where a subscription's endpoint is, for the cap per origin. */
+  originOf(url: string): string
+  /** The endpoint answered 410: have the subscription disabled. */
+  gone(subscription: Subscription): void
+  onFatal(error: Error): void
+}
+
+export interface Pipeline {
+  readonly subscriptions: Subscriptions
+  readonly router: Router | null
+  readonly deliverer: Deliverer | null
+  readonly executor: Executor
+  readonly clockOffset: ClockOffset
+  readonly ladder: Ladder
+  readonly budget: MemoryBudget
+  /** Reads the tables to their ends, then joins the groups. */
+  start(): Promise<void>
+  /** Drains, commits, leaves. */
+  stop(): Promise<void>
+}
+
+/** Wires router, lanes and executor of one process; the outside world comes in by `deps`. */
+export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps): Pipeline {
+  const { kafka, clock, observer } = deps
+  const readers = { follow: kafka.reader(), ask: kafka.reader(), sweep: kafka.reader() }
+  const subscriptions = new Subscriptions({
+    topic: settings.topics.subscriptions,
+    clock,
+    observer,
+    followReader: readers.follow,
+    askReader: readers.ask,
+    decode: deps.decodeSubscription,
+  })
+  const clockOffset = new ClockOffset()
+  const ladder = new Ladder(settings.tiers, settings.commit.movesEveryMs + commitSlackMs)
+  const budget = new MemoryBudget(settings.maxBytes)
+  const subscription = (id: string) => subscriptions.get(id)
+
+  const consumer = settings.roles.deliverer
+    ? kafka.consumer({ group: settings.groups.deliverer, topics: sourceTopics(settings.topics), assign: 'lanes', drainMs: settings.drainMs })
+    : null
+  const attempter = new Attempter({
+    clock,
+    observer,
+    sender: deps.sender,
+    secrets: deps.secrets,
+    retryAfterCapMs: settings.policy.retryAfterCapMs,
+    subscription,
+  })
+  const executor: Executor = new Executor(
+    { ...settings.executor, leased: () => consumer !== null && consumer.leaseAgeMs() < settings.leaseMs },
+    (id) => {
+      const found = subscriptions.get(id)
+      return found === undefined
+        ? null
+        : { origin: deps.originOf(found.url), maxInFlight: found.maxInFlight ?? settings.executor.maxPerSubscription }
+    },
+    (work) => attempter.run(work, executor),
+  )
+  const deliverer =
+    consumer === null
+      ? null
+      : new Deliverer({
+          kafka,
+          consumer,
+          executor,
+          subscriptions,
+          group: settings.groups.deliverer,
+          transactionalIdPrefix: settings.transactionalIdPrefix,
+          world: {
+            clock,
+            observer,
+            executor,
+            topics: settings.topics,
+            ladder,
+            policy: settings.policy,
+            clockOffset,
+            lines: settings.lines,
+            maxWaitingPerSubscription: settings.maxWaitingPerSubscription,
+            subscription,
+            freshen: () => subscriptions.freshen(),
+            gone: deps.gone,
+          },
+          maxSpan: settings.maxSpan,
+          flowLimits: settings.flow,
+          budget,
+          commit: settings.commit,
+          sweepReader: readers.sweep,
+          stateReader: readers.ask,
+          decodeLaneState: deps.decodeLaneState,
+          drainMs: settings.drainMs,
+          onFatal: deps.onFatal,
+        })
+  const router = settings.roles.router
+    ? new Router({
+        kafka,
+        consumer: kafka.consumer({ group: settings.groups.router, topics: settings.topics.events, assign: 'partitions', drainMs: settings.drainMs }),
+        reader: readers.ask,
+        group: settings.groups.router,
+        clock,
+        observer,
+        subscriptions,
+        topics: settings.topics,
+        lanes: settings.lanes,
+        rejectedPartitions: settings.rejectedPartitions,
+        limits: settings.router,
+        onFatal: deps.onFatal,
+      })
+    : null
+
+  return {
+    subscriptions,
+    router,
+    deliverer,
+    executor,
+    clockOffset,
+    ladder,
+    budget,
+    async start() {
+      await subscriptions.load()
+      // Deliveries first: what a router adds then finds its lane.
+      await Promise.all([deliverer?.start(), router?.start()])
+    },
+    async stop() {
+      await router?.stop()
+      await deliverer?.stop()
+      subscriptions.stop()
+      await Promise.all(Object.values(readers).map((reader) => reader.close()))
+    },
+  }
+}
+
+/** A transaction's own time on top of its batching. */
+const commitSlackMs = 100

@@ -1,0 +1,94 @@
+import type { LineState } from '../core/lane-state.ts'
+import { OffsetTracker } from '../core/offset-tracker.ts'
+import { OriginFilter } from '../core/origin-filter.ts'
+import type { InRecord, TopicPartition } from '../core/record.ts'
+import type { Result } from '../core/result.ts'
+import type { LaneState } from '../core/lane-state.ts'
+import type { LogReader, Observer, Offsets } from '../ports.ts'
+import { type LaneTopics, sourceTopics } from './lane-topics.ts'
+
+export type LaneContents = {
+  readonly trackers: readonly OffsetTracker[]
+  readonly lines: readonly LineState[]
+  readonly filter: OriginFilter
+  readonly parkedEnd: number
+}
+
+export interface LoadInput {
+  readonly partition: number
+  readonly group: string
+  readonly topics: LaneTopics
+  readonly maxSpan: number
+  readonly offsets: Offsets
+  readonly reader: LogReader
+  readonly observer: Observer
+  decodeLaneState(record: Pick<InRecord, 'key' | 'value'>): Result<LaneState>
+}
+
+/** What Kafka holds of a lane. Called after the fence, so nothing of it can change behind our back. */
+export async function loadLane(input: LoadInput): Promise<LaneContents> {
+  const trackers = await loadTrackers(input)
+  const { lines, filter } = await loadState(input)
+  const ends = await input.reader.ends(input.topics.parked, [input.partition])
+  return { trackers, lines, filter, parkedEnd: ends.get(input.partition) ?? 0 }
+}
+
+async function loadTrackers(input: LoadInput): Promise<OffsetTracker[]> {
+  const { partition, observer } = input
+  const partitions: TopicPartition[] = sourceTopics(input.topics).map((topic) => ({ topic, partition }))
+  const committed = await input.offsets.committed(input.group, partitions)
+  const trackers: OffsetTracker[] = []
+  for (const { topic } of partitions) {
+    const position = committed.find((entry) => entry.topic === topic && entry.partition === partition)
+    const start = (await input.reader.starts(topic, [partition])).get(partition) ?? 0
+    const offset = position?.offset ?? null
+    if (offset === null) {
+      trackers.push(new OffsetTracker(start, input.maxSpan))
+      continue
+    }
+    const end = (await input.reader.ends(topic, [partition])).get(partition) ?? 0
+    if (offset < start || offset > end) {
+      const what = offset < start ? 'retention has taken records that were not done' : 'the topic is shorter than the committed offset: was it recreated?'
+      observer.log('error', 'lane.offset_out_of_range', { topic, partition, committed: offset, logStart: start, logEnd: end, lost: Math.max(0, start - offset), what })
+      observer.count('offset_gap', Math.max(0, start - offset))
+      // Bits above the watermark still hold when only the front of the log is gone.
+      const tracker = offset < start ? OffsetTracker.restore(offset, position?.metadata ?? '', input.maxSpan).tracker : new OffsetTracker(start, input.maxSpan)
+      tracker.skipTo(start)
+      trackers.push(tracker)
+      continue
+    }
+    const { tracker, understood } = OffsetTracker.restore(offset, position?.metadata ?? '', input.maxSpan)
+    if (!understood) observer.log('warn', 'lane.foreign_metadata', { topic, partition, offset, what: 'commit metadata is not ours; records above the offset may be delivered again' })
+    trackers.push(tracker)
+  }
+  return trackers
+}
+
+async function loadState(input: LoadInput): Promise<{ lines: LineState[]; filter: OriginFilter }> {
+  const { partition, reader, observer } = input
+  const topic = input.topics.laneState
+  const end = (await reader.ends(topic, [partition])).get(partition) ?? 0
+  let from = (await reader.starts(topic, [partition])).get(partition) ?? 0
+  const latest = new Map<string, InRecord>()
+  while (from < end) {
+    const batch = await reader.fetch({ topic, partition, from, maxBytes: 4 << 20 })
+    for (const record of batch.records) {
+      if (record.key === null) continue
+      if (record.value === null) latest.delete(record.key.toString())
+      else latest.set(record.key.toString(), record)
+    }
+    from = batch.nextOffset
+  }
+  const lines: LineState[] = []
+  const filter = new OriginFilter()
+  for (const [key, record] of latest) {
+    const decoded = input.decodeLaneState(record)
+    if (!decoded.ok) {
+      observer.log('error', 'lane_state.unreadable', { partition, key, offset: record.offset, reason: decoded.reason })
+      continue
+    }
+    if (decoded.value.kind === 'line') lines.push(decoded.value)
+    else filter.restore(decoded.value)
+  }
+  return { lines, filter }
+}

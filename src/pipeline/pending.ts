@@ -1,0 +1,85 @@
+import { type LineState, laneStateKey } from '../core/lane-state.ts'
+import type { StreamMark } from '../core/origin-filter.ts'
+import { emptyHeaders, type OutRecord } from '../core/record.ts'
+
+/**
+ * What the next transaction of a lane will write, collected between two commits. A move is added in the same
+ * synchronous step that marks its source done, so a snapshot holds both or neither.
+ */
+export class Pending {
+  readonly #laneState: string
+  readonly #partition: number
+  #records: OutRecord[] = []
+  #lines = new Map<string, LineState | null>()
+  #moves = 0
+  #parked = 0
+  #settled = 0
+
+  constructor(laneState: string, partition: number) {
+    this.#laneState = laneState
+    this.#partition = partition
+  }
+
+  /** Records other than moves: attempts. */
+  append(record: OutRecord): void {
+    this.#records.push(record)
+  }
+
+  /** A record that something waits for: tier, parked, dead. */
+  move(record: OutRecord): void {
+    this.#records.push(record)
+    this.#moves++
+  }
+
+  park(record: OutRecord): void {
+    this.move(record)
+    this.#parked++
+  }
+
+  line(key: string, state: LineState | null): void {
+    this.#lines.set(key, state)
+  }
+
+  settled(): void {
+    this.#settled++
+  }
+
+  get moves(): number {
+    return this.#moves
+  }
+
+  get parked(): number {
+    return this.#parked
+  }
+
+  get settledCount(): number {
+    return this.#settled
+  }
+
+  get empty(): boolean {
+    return this.#records.length === 0 && this.#lines.size === 0 && this.#settled === 0
+  }
+
+  /** Everything collected, with the stream marks of the watermark it is committed with; starts anew. */
+  take(marks: readonly StreamMark[]): { records: OutRecord[]; parked: number; settled: number; moves: number } {
+    const records = this.#records
+    for (const [key, state] of this.#lines) {
+      records.push(this.#state(`line:${key}`, state === null ? null : Buffer.from(JSON.stringify(state))))
+    }
+    for (const mark of marks) {
+      const value = { v: 1 as const, kind: 'stream' as const, ...mark }
+      records.push(this.#state(laneStateKey(value), Buffer.from(JSON.stringify(value))))
+    }
+    const taken = { records, parked: this.#parked, settled: this.#settled, moves: this.#moves }
+    this.#records = []
+    this.#lines = new Map()
+    this.#moves = 0
+    this.#parked = 0
+    this.#settled = 0
+    return taken
+  }
+
+  #state(key: string, value: Buffer | null): OutRecord {
+    return { topic: this.#laneState, partition: this.#partition, key, value, headers: emptyHeaders }
+  }
+}

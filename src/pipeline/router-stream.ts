@@ -1,0 +1,217 @@
+import { messageOf } from '../core/error.ts'
+import { parseEvent } from '../core/event-format.ts'
+import { type FetchedBatch, type GroupOffset, type InRecord, type OutRecord, recordBytes, type TopicPartition } from '../core/record.ts'
+import { rejectedRecord } from '../core/rejected.ts'
+import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
+import type { Producer } from '../ports.ts'
+import { fanOut } from './fan-out.ts'
+import type { RouterDeps } from './router.ts'
+
+interface Portion {
+  readonly records: readonly InRecord[]
+  readonly nextOffset: number
+  readonly bytes: number
+  readonly undecodable?: string
+}
+
+/**
+ * One events partition: strictly in order, each write acknowledged before the next, and after a failed write again from
+ * the failed position (design, "Fan-out exactly once": that is why nothing is lost and repeats are recognised).
+ */
+export class RouterStream {
+  readonly at: TopicPartition
+  readonly #deps: RouterDeps
+  readonly #name: string
+  readonly #generation: number
+  readonly #producer: Producer
+  readonly #queue: Portion[] = []
+  #position: number
+  #acknowledged: number
+  #committed: number
+  #waitingRecords = 0
+  #waitingBytes = 0
+  #paused = false
+  #stopped = false
+  #held = false
+  #working: Promise<void> | null = null
+
+  constructor(deps: RouterDeps, producer: Producer, at: TopicPartition, start: RouterStart) {
+    this.#deps = deps
+    this.at = at
+    this.#name = `${at.topic}/${at.partition}`
+    this.#generation = start.generation
+    this.#position = start.offset
+    this.#acknowledged = start.offset
+    // A fresh generation has to be written down even if nothing is read for a while.
+    this.#committed = start.fresh === null ? start.offset : -1
+    this.#producer = producer
+  }
+
+  get waitingRecords(): number {
+    return this.#waitingRecords
+  }
+
+  get paused(): boolean {
+    return this.#paused
+  }
+
+  start(): void {
+    this.#deps.consumer.seek(this.at, this.#position)
+    this.#deps.consumer.resume([this.at])
+  }
+
+  /** After a rejoin that left the partition ours. */
+  keep(): void {
+    this.#held = false
+    this.#deps.consumer.seek(this.at, this.#position)
+    if (!this.#paused) this.#deps.consumer.resume([this.at])
+    this.#work()
+  }
+
+  onBatch(batch: FetchedBatch): void {
+    if (this.#stopped || batch.nextOffset <= this.#position) return
+    const records = batch.records.filter((record) => record.offset >= this.#position)
+    this.#enqueue({ records, nextOffset: batch.nextOffset, bytes: records.reduce((sum, record) => sum + recordBytes(record), 0) })
+  }
+
+  onUndecodable(info: { offset: number; nextOffset: number; reason: string }): void {
+    if (this.#stopped || info.nextOffset <= this.#position) return
+    const at = { offset: Math.max(info.offset, this.#position), timestampMs: this.#deps.clock.now(), key: null, value: null, headers: Object.create(null) }
+    this.#enqueue({ records: [at], nextOffset: info.nextOffset, bytes: 64, undecodable: info.reason })
+  }
+
+  /** Before a rejoin: finishes the write under way, starts no other. */
+  async hold(): Promise<void> {
+    this.#held = true
+    await this.#working
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#working
+  }
+
+  toCommit(): { offset: GroupOffset; confirm: () => void }[] {
+    const offset = this.#acknowledged
+    if (offset === this.#committed) return []
+    return [
+      {
+        offset: { ...this.at, offset, metadata: encodeRouterMetadata(this.#generation) },
+        confirm: () => {
+          this.#committed = offset
+        },
+      },
+    ]
+  }
+
+  #enqueue(portion: Portion): void {
+    this.#position = portion.nextOffset
+    this.#queue.push(portion)
+    this.#waitingRecords += portion.records.length
+    this.#waitingBytes += portion.bytes
+    const { maxWaitingRecords, maxWaitingBytes } = this.#deps.limits
+    if (!this.#paused && (this.#waitingRecords > maxWaitingRecords || this.#waitingBytes > maxWaitingBytes)) {
+      this.#paused = true
+      this.#deps.consumer.pause([this.at])
+    }
+    this.#work()
+  }
+
+  #work(): void {
+    if (this.#working !== null || this.#queue.length === 0 || this.#stopped || this.#held) return
+    this.#working = this.#drain().finally(() => {
+      this.#working = null
+      this.#work()
+    })
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0 && !this.#stopped && !this.#held) {
+      const portions = this.#next()
+      if (!(await this.#write(portions))) return
+      this.#queue.splice(0, portions.length)
+      this.#acknowledged = (portions.at(-1) as Portion).nextOffset
+      for (const portion of portions) {
+        this.#waitingRecords -= portion.records.length
+        this.#waitingBytes -= portion.bytes
+      }
+      this.#relax()
+    }
+  }
+
+  /** A bounded piece: what has to be repeated after a failed write. */
+  #next(): Portion[] {
+    let records = 0
+    const portions: Portion[] = []
+    for (const portion of this.#queue) {
+      if (portions.length > 0 && records + portion.records.length > maxRecordsPerWrite) break
+      portions.push(portion)
+      records += portion.records.length
+    }
+    return portions
+  }
+
+  #relax(): void {
+    const { maxWaitingRecords, maxWaitingBytes } = this.#deps.limits
+    if (!this.#paused || this.#waitingRecords * 2 > maxWaitingRecords || this.#waitingBytes * 2 > maxWaitingBytes) return
+    this.#paused = false
+    this.#deps.consumer.resume([this.at])
+  }
+
+  /** All deliveries of these portions, acknowledged; tries until it succeeds or the stream is stopped. False: stopped. */
+  async #write(portions: readonly Portion[]): Promise<boolean> {
+    for (let failures = 0; !this.#stopped && !this.#held; failures++) {
+      try {
+        await this.#deps.subscriptions.freshen()
+        for (const records of this.#fanOut(portions)) {
+          if (this.#stopped || this.#held) return false
+          if (records.length > 0) await this.#producer.send(records)
+        }
+        return true
+      } catch (error) {
+        if (this.#stopped) return false
+        this.#deps.observer.log('warn', 'router.write_failed', { topic: this.at.topic, partition: this.at.partition, offset: this.#acknowledged, failures, error: messageOf(error) })
+        await new Promise<void>((resolve) => this.#deps.clock.after(Math.min(2_000, 50 * 2 ** Math.min(failures, 6)), resolve))
+      }
+    }
+    return false
+  }
+
+  /** What is written, cut into pieces of bounded size, each whole in the order that lanes need. */
+  *#fanOut(portions: readonly Portion[]): Iterable<OutRecord[]> {
+    const { topics, lanes, limits, subscriptions, observer } = this.#deps
+    let out: OutRecord[] = []
+    let bytes = 0
+    for (const portion of portions) {
+      for (const record of portion.records) {
+        const event = portion.undecodable === undefined ? parseEvent(record, this.at, limits) : undefined
+        if (event === undefined || !event.ok) {
+          const why = event === undefined ? { code: 'undecodable', reason: portion.undecodable ?? '' } : event
+          out.push(this.#rejected(record, why))
+          continue
+        }
+        const matched = subscriptions.match(event.value.tenant, event.value.type)
+        observer.count('events_routed', 1, { matched: matched.length === 0 ? 'none' : 'some' })
+        const origin = { stream: this.#name, generation: this.#generation, offset: record.offset }
+        for (const delivery of fanOut(topics.deliveries, lanes, event.value, matched, origin)) {
+          out.push(delivery)
+          bytes += event.value.body.length + 512
+          if (bytes < limits.maxWriteBytes) continue
+          yield out
+          out = []
+          bytes = 0
+        }
+      }
+    }
+    yield out
+  }
+
+  #rejected(record: InRecord, why: { code: string; reason: string }): OutRecord {
+    const { observer, topics, rejectedPartitions } = this.#deps
+    observer.log('warn', 'event.rejected', { topic: this.at.topic, partition: this.at.partition, offset: record.offset, code: why.code, reason: why.reason })
+    observer.count('events_rejected', 1, { code: why.code })
+    return { topic: topics.rejected, partition: this.at.partition % rejectedPartitions, ...rejectedRecord(record, this.at, why) }
+  }
+}
+
+const maxRecordsPerWrite = 2_000

@@ -1,0 +1,143 @@
+import { messageOf } from '../core/error.ts'
+import type { EventLimits } from '../core/event.ts'
+import type { TopicPartition } from '../core/record.ts'
+import type { Clock, GroupConsumer, Kafka, LogReader, Observer, Producer } from '../ports.ts'
+import { RouterStream } from './router-stream.ts'
+import { routerPositions } from './router-load.ts'
+import type { Subscriptions } from './subscriptions.ts'
+
+export interface RouterLimits extends EventLimits {
+  /** Records waiting to be matched, per partition: above it the partition pauses. */
+  readonly maxWaitingRecords: number
+  readonly maxWaitingBytes: number
+  /** Bytes of deliveries written in one go: a large fan-out is cut into several. */
+  readonly maxWriteBytes: number
+  readonly commitEveryMs: number
+}
+
+export interface RouterDeps {
+  readonly kafka: Kafka
+  readonly consumer: GroupConsumer
+  readonly reader: LogReader
+  readonly group: string
+  readonly clock: Clock
+  readonly observer: Observer
+  readonly subscriptions: Subscriptions
+  readonly topics: { readonly events: readonly string[]; readonly deliveries: string; readonly laneState: string; readonly rejected: string }
+  readonly lanes: number
+  readonly rejectedPartitions: number
+  readonly limits: RouterLimits
+  onFatal(error: Error): void
+}
+
+/** The `router` role of a process: events in, deliveries out, one stream per events partition. */
+export class Router {
+  readonly #deps: RouterDeps
+  readonly #streams = new Map<string, RouterStream>()
+  /** Partitions that are ours and whose stream is being prepared, with the token of the attempt that may finish it. */
+  readonly #preparing = new Map<string, number>()
+  readonly #producer: Producer
+  #assignment = 0
+  #stopping: Promise<void> | null = null
+  #commitTimer: (() => void) | null = null
+
+  constructor(deps: RouterDeps) {
+    this.#deps = deps
+    this.#producer = deps.kafka.producer()
+  }
+
+  async start(): Promise<void> {
+    this.#armCommit()
+    await this.#deps.consumer.start({
+      onAssigned: (info) => this.#assigned(info),
+      onRevoking: ({ lost }) => this.#revoking(lost),
+      onBatch: (batch) => this.#streams.get(nameOf(batch))?.onBatch(batch),
+      onUndecodable: (info) => {
+        this.#deps.observer.log('error', 'batch.undecodable', { ...info })
+        this.#deps.observer.count('batches_undecodable', 1, { topic: info.topic })
+        this.#streams.get(nameOf(info))?.onUndecodable(info)
+      },
+      onFatal: (error) => this.#deps.onFatal(error),
+    })
+  }
+
+  get streams(): Iterable<RouterStream> {
+    return this.#streams.values()
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    this.#commitTimer?.()
+    await Promise.all([...this.#streams.values()].map((stream) => stream.stop()))
+    await this.#commit()
+    await this.#deps.consumer.stop()
+    await this.#producer.close()
+  }
+
+  #assigned(info: { gained: readonly TopicPartition[]; kept: readonly TopicPartition[]; lost: readonly TopicPartition[] }): void {
+    for (const tp of [...info.lost, ...info.gained]) {
+      void this.#streams.get(nameOf(tp))?.stop()
+      this.#streams.delete(nameOf(tp))
+      this.#preparing.delete(nameOf(tp))
+    }
+    for (const tp of info.kept) this.#streams.get(nameOf(tp))?.keep()
+    const token = ++this.#assignment
+    for (const tp of info.gained) this.#preparing.set(nameOf(tp), token)
+    if (info.gained.length > 0) void this.#gain(info.gained, token)
+    this.#deps.observer.log('info', 'router.assigned', { gained: info.gained.length, kept: info.kept.length, lost: info.lost.length })
+  }
+
+  /** Until it succeeds or the partitions are given to somebody else. */
+  async #gain(partitions: readonly TopicPartition[], token: number): Promise<void> {
+    const { observer, clock } = this.#deps
+    const ours = () => partitions.filter((tp) => this.#preparing.get(nameOf(tp)) === token)
+    for (let failures = 0; this.#stopping === null && ours().length > 0; failures++) {
+      try {
+        for (const { at, start } of await routerPositions(this.#deps, ours())) {
+          if (this.#stopping !== null || this.#preparing.get(nameOf(at)) !== token) continue
+          this.#preparing.delete(nameOf(at))
+          const stream = new RouterStream(this.#deps, this.#producer, at, start)
+          this.#streams.set(nameOf(at), stream)
+          stream.start()
+        }
+        return
+      } catch (error) {
+        observer.log('warn', 'router.gain_failed', { error: messageOf(error), failures })
+        await new Promise<void>((resolve) => clock.after(Math.min(5_000, 100 * 2 ** Math.min(failures, 6)), resolve))
+      }
+    }
+  }
+
+  async #revoking(lost: boolean): Promise<void> {
+    await Promise.all([...this.#streams.values()].map((stream) => stream.hold()))
+    if (!lost) await this.#commit()
+  }
+
+  #armCommit(): void {
+    this.#commitTimer = this.#deps.clock.after(this.#deps.limits.commitEveryMs, () => {
+      void this.#commit().finally(() => {
+        if (this.#stopping === null) this.#armCommit()
+      })
+    })
+  }
+
+  /** Always safe: it only says "written and acknowledged up to here". A failure is made good by the next one. */
+  async #commit(): Promise<void> {
+    const due = [...this.#streams.values()].flatMap((stream) => stream.toCommit())
+    if (due.length === 0) return
+    try {
+      await this.#deps.consumer.commit(due.map(({ offset }) => offset))
+      for (const { confirm } of due) confirm()
+    } catch (error) {
+      this.#deps.observer.log('warn', 'router.commit_failed', { error: messageOf(error) })
+    }
+  }
+}
+
+export function nameOf(tp: TopicPartition): string {
+  return `${tp.topic}/${tp.partition}`
+}

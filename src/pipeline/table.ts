@@ -1,0 +1,102 @@
+import { messageOf } from '../core/error.ts'
+import type { InRecord } from '../core/record.ts'
+import type { Clock, LogReader, Observer } from '../ports.ts'
+
+export interface TableDeps {
+  readonly topic: string
+  readonly clock: Clock
+  readonly observer: Observer
+  /** For following: it long-polls. */
+  readonly followReader: LogReader
+  /** For asking where the log ends. */
+  readonly askReader: LogReader
+  /** Applies one record, in log order per partition; a null value is a tombstone. Must not throw. */
+  apply(record: InRecord, partition: number): void
+}
+
+/**
+ * A compacted topic followed from its beginning. `load` resolves when everything that was there has been applied;
+ * `freshen` when everything has that was there at the call.
+ */
+export class Table {
+  readonly #deps: TableDeps
+  readonly #positions = new Map<number, number>()
+  #waiters: { ends: ReadonlyMap<number, number>; resolve: () => void }[] = []
+  #asking: Promise<void> | null = null
+  #stopped = false
+  #stopWaiters: (() => void)[] = []
+
+  constructor(deps: TableDeps) {
+    this.#deps = deps
+  }
+
+  async load(): Promise<void> {
+    const { topic, askReader } = this.#deps
+    const starts = await askReader.starts(topic)
+    const ends = await askReader.ends(topic)
+    for (const [partition, start] of starts) {
+      this.#positions.set(partition, start)
+      void this.#follow(partition)
+    }
+    await this.#reach(ends)
+  }
+
+  /** Callers within one look-up share it; a call during a look-up waits for the next, since that one may have been too early. */
+  freshen(): Promise<void> {
+    if (this.#asking === null) {
+      // Deferred by a microtask so that a batch's callers share one request that is certainly later than each of them.
+      this.#asking = Promise.resolve().then(() => {
+        this.#asking = null
+        return this.#deps.askReader.ends(this.#deps.topic).then((ends) => this.#reach(ends))
+      })
+    }
+    return this.#asking
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const resolve of this.#stopWaiters.splice(0)) resolve()
+  }
+
+  #reach(ends: ReadonlyMap<number, number>): Promise<void> {
+    if (this.#has(ends)) return Promise.resolve()
+    return new Promise((resolve) => this.#waiters.push({ ends, resolve }))
+  }
+
+  #has(ends: ReadonlyMap<number, number>): boolean {
+    for (const [partition, end] of ends) if ((this.#positions.get(partition) ?? 0) < end) return false
+    return true
+  }
+
+  async #follow(partition: number): Promise<void> {
+    const { topic, followReader, observer, clock } = this.#deps
+    let failures = 0
+    while (!this.#stopped) {
+      const from = this.#positions.get(partition) ?? 0
+      try {
+        const batch = await followReader.fetch({ topic, partition, from, maxBytes: 1 << 20, maxWaitMs: 100 })
+        if (this.#stopped) return
+        failures = 0
+        for (const record of batch.records) this.#deps.apply(record, partition)
+        this.#positions.set(partition, batch.nextOffset)
+        if (this.#waiters.length > 0) this.#wake()
+      } catch (error) {
+        if (this.#stopped) return
+        if (failures++ === 0) observer.log('warn', 'table.read_failed', { topic, partition, error: messageOf(error) })
+        await new Promise<void>((resolve) => {
+          this.#stopWaiters.push(resolve)
+          clock.after(Math.min(5_000, 100 * 2 ** Math.min(failures, 6)), resolve)
+        })
+      }
+    }
+  }
+
+  #wake(): void {
+    const left = []
+    for (const waiter of this.#waiters) {
+      if (this.#has(waiter.ends)) waiter.resolve()
+      else left.push(waiter)
+    }
+    this.#waiters = left
+  }
+}

@@ -29,6 +29,8 @@ export interface ExchangeOptions {
   readonly headers: string[]
   readonly body: Buffer
   readonly deadlineMs: number
+  /** From the request's writing to the complete header block; interim responses start it anew, within the deadline. */
+  readonly readTimeoutMs: number
   /** How long the body may take once the status is known. */
   readonly bodyTimeoutMs: number
   readonly settled: (exchange: Exchange, reply: Reply) => void
@@ -80,7 +82,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // undici writes a request anew only when it never went out; a second time would be a repeated POST.
     if (this.#settled || ++this.#writes > 1) controller.abort(new Error('not sent twice'))
-    else this.line?.armed()
+    else {
+      this.line?.armed()
+      this.#limit(this.#options.readTimeoutMs)
+    }
   }
 
   onResponseStart(
@@ -88,14 +93,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    if (status < 200 || this.#settled) return
+    if (this.#settled) return
+    if (status < 200) {
+      this.#limit(this.#options.readTimeoutMs)
+      return
+    }
     this.#status = status
     this.#clean = !(this.line?.unsent() ?? true)
     const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.#retryAfter = pickRetryAfter(retryAfter, this.#options.clock.now())
     if (status >= 300 && status <= 399) this.#location = printable(headers['location'])
     // Most bodies are in the same chunk: the timer is only worth its price when they are not.
-    queueMicrotask(() => this.#limitBody())
+    queueMicrotask(() => this.#limit(this.#options.bodyTimeoutMs))
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -137,21 +146,21 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #deadline(): void {
     if (this.#settled) return
-    const { deadlineMs } = this.#options
     const durationMs = this.#durationMs()
+    const after = `within ${Math.round(durationMs)} ms`
     if (this.#status !== 0) this.#respond()
     else if (this.line === null)
-      this.#settle({ t: 'interrupted', detail: `no free socket to the origin within ${deadlineMs} ms`, durationMs })
-    else this.#settle({ t: 'failure', class: 'timeout', detail: `no response within ${deadlineMs} ms`, durationMs })
+      this.#settle({ t: 'interrupted', detail: `no free socket to the origin ${after}`, durationMs })
+    else this.#settle({ t: 'failure', class: 'timeout', detail: `no response ${after}`, durationMs })
     this.line?.cut()
   }
 
-  #limitBody(): void {
+  /** At most `ms` from now, and never beyond the deadline. */
+  #limit(ms: number): void {
     if (this.#settled) return
-    const leftMs = this.#options.deadlineMs - this.#durationMs()
-    if (leftMs <= this.#options.bodyTimeoutMs) return
+    const leftMs = Math.max(0, this.#options.deadlineMs - this.#durationMs())
     this.#stopTimer()
-    this.#stopTimer = this.#options.clock.after(this.#options.bodyTimeoutMs, () => this.#deadline())
+    this.#stopTimer = this.#options.clock.after(Math.min(ms, leftMs), () => this.#deadline())
   }
 
   #respond(): void {

@@ -43,7 +43,7 @@ export function failureOf(error: unknown): Failure {
   if (routes.has(code)) return new Failure('connect', message)
   if (code === 'ETIMEDOUT') return new Failure('timeout', message)
   if (code === 'UND_ERR_SOCKET') return socketFailure(error as Error)
-  if (code.startsWith('HPE_') || protocolErrors.has(code)) return new Failure('protocol', message)
+  if (isParserError(error) || protocolErrors.has(code)) return new Failure('protocol', message)
   if (isTls(code)) return new Failure('tls', message)
   return new Failure('local', message)
 }
@@ -65,6 +65,11 @@ const protocolErrors: ReadonlySet<string> = new Set([
   'ERR_ASSERTION',
 ])
 
+/** Its code is `HPE_…`, or nothing where the parser knows none. */
+function isParserError(error: unknown): boolean {
+  return error instanceof Error && error.name === 'HTTPParserError'
+}
+
 /** undici has one code for a closed socket and for an answer out of turn. */
 function socketFailure(error: Error): Failure {
   return /^bad (response|upgrade)/.test(error.message)
@@ -82,6 +87,9 @@ function codeOf(error: unknown): string {
 }
 
 function describe(error: unknown, code: string): string {
-  const text = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').slice(0, 200)
+  // OpenSSL's message is an address, a source path and a line; its reason is a phrase. Node appends advice after `;`.
+  const reason = (error as { reason?: unknown } | null)?.reason
+  const message = typeof reason === 'string' ? reason : error instanceof Error ? error.message : String(error)
+  const text = message.replace(/;.*/s, '').replace(/\s+/g, ' ').trim().slice(0, 200)
   return code === '' || text.includes(code) ? text : `${code}: ${text}`
 }

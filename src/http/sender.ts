@@ -20,6 +20,8 @@ export interface SenderOptions {
   readonly connectTimeoutMs?: number
   /** The whole attempt; a post's own `timeoutMs` can only be shorter. */
   readonly totalTimeoutMs?: number
+  /** From the request's writing to the complete header block. */
+  readonly readTimeoutMs?: number
   /** For the response body once the status is known; the outcome no longer depends on it. */
   readonly bodyTimeoutMs?: number
   readonly maxSocketsPerOrigin?: number
@@ -38,6 +40,7 @@ export class HttpSender implements Sender {
   readonly #policy: GuardPolicy
   readonly #userAgent: string
   readonly #totalTimeoutMs: number
+  readonly #readTimeoutMs: number
   readonly #bodyTimeoutMs: number
   readonly #pool: ConnectionPool
   readonly #open = new Map<Exchange, (reply: Reply) => void>()
@@ -51,6 +54,7 @@ export class HttpSender implements Sender {
     this.#policy = options.policy ?? strictPolicy
     this.#userAgent = options.userAgent ?? 'Hooktide/0.1'
     this.#totalTimeoutMs = options.totalTimeoutMs ?? 13_000
+    this.#readTimeoutMs = options.readTimeoutMs ?? 10_000
     this.#bodyTimeoutMs = options.bodyTimeoutMs ?? 3000
     this.#pool = new ConnectionPool({
       clock,
@@ -106,6 +110,7 @@ export class HttpSender implements Sender {
         headers: headers.value,
         body: post.body,
         deadlineMs: Math.min(post.timeoutMs ?? this.#totalTimeoutMs, this.#totalTimeoutMs),
+        readTimeoutMs: this.#readTimeoutMs,
         bodyTimeoutMs: this.#bodyTimeoutMs,
         settled: this.#settled,
       })

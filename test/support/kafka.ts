@@ -1,0 +1,67 @@
+import { onTestFinished } from 'vitest'
+import type { OutRecord } from '../../src/core/record.ts'
+import { createKafka } from '../../src/kafka/kafka.ts'
+import { KafkaClient, type KafkaOptions } from '../../src/kafka/client.ts'
+import { library } from '../../src/kafka/load.ts'
+import type { Kafka, Observer } from '../../src/ports.ts'
+import { testBroker } from './broker.ts'
+import { realClock } from './clock.ts'
+
+export interface Noted {
+  readonly name: string
+  readonly fields: Record<string, unknown>
+}
+
+/** Remembers log lines, so that a test can wait for or look at them. */
+export function notingObserver(): Observer & { readonly noted: Noted[] } {
+  const noted: Noted[] = []
+  return { noted, log: (_level, name, fields = {}) => noted.push({ name, fields }), count() {}, time() {} }
+}
+
+export async function testKafka(options: Partial<KafkaOptions> = {}, observer: Observer = notingObserver()): Promise<Kafka> {
+  const kafka = createKafka({ brokers: await addresses(), clientId: 'test', ...options }, { clock: realClock, observer })
+  onTestFinished(() => kafka.close())
+  return kafka
+}
+
+export async function testClient(options: Partial<KafkaOptions> = {}): Promise<KafkaClient> {
+  return new KafkaClient({ brokers: await addresses(), clientId: 'test', ...options }, { clock: realClock, observer: notingObserver() })
+}
+
+let count = 0
+
+export async function addresses(): Promise<string[]> {
+  return (await testBroker()).brokers.split(',')
+}
+
+/** A topic of this test alone. */
+export async function testTopic(config: { partitions?: number; entries?: Record<string, string> } = {}): Promise<string> {
+  const topic = `t-${process.pid}-${Date.now().toString(36)}-${++count}`
+  const admin = new library.kafkajs.Kafka({ brokers: await addresses(), logLevel: 0 }).admin()
+  await admin.connect()
+  const configEntries = Object.entries(config.entries ?? {}).map(([name, value]) => ({ name, value }))
+  await admin.createTopics({ topics: [{ topic, numPartitions: config.partitions ?? 1, configEntries }], waitForLeaders: true })
+  await admin.disconnect()
+  return topic
+}
+
+export function record(topic: string, value: string | Buffer | null, more: Partial<OutRecord> = {}): OutRecord {
+  return { topic, partition: 0, key: null, value: typeof value === 'string' ? Buffer.from(value) : value, headers: {}, ...more }
+}
+
+/** All values of a partition as a read-committed reader finds them, from the start to the stable end. */
+export async function valuesOf(kafka: Kafka, topic: string, partition = 0): Promise<string[]> {
+  const reader = kafka.reader()
+  try {
+    const end = (await reader.ends(topic, [partition])).get(partition) ?? 0
+    const values: string[] = []
+    for (let from = 0; from < end; ) {
+      const batch = await reader.fetch({ topic, partition, from })
+      values.push(...batch.records.map(({ value }) => value?.toString() ?? 'null'))
+      from = batch.nextOffset
+    }
+    return values
+  } finally {
+    await reader.close()
+  }
+}

@@ -55,6 +55,8 @@ export class KafkaClient {
   readonly deps: KafkaDeps
   readonly deadlineMs: number
   readonly transactionTimeoutMs: number
+  /** Shared by all links: a consumer makes a new one per try, and the lines of an outage are the same each time. */
+  readonly #lastLine = new Map<string, number>()
 
   constructor(options: KafkaOptions, deps: KafkaDeps) {
     this.options = options
@@ -111,7 +113,7 @@ export class KafkaClient {
   /** kafkajs logs one line per failed attempt: an outage would be thousands. One per text and 10 s is kept. */
   #logCreator(): logCreator {
     const { clock, observer } = this.deps
-    const last = new Map<string, number>()
+    const last = this.#lastLine
     return () =>
       ({ namespace, log }) => {
         if (log.message.includes(givenUp)) return

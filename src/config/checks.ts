@@ -10,7 +10,8 @@ export const exitSlackMs = 2000
 /** What a lane's in-memory heap may hold a delivery for: the part of a delay below the smallest tier. */
 export const longestHeapWaitMs = 60_000
 /** Moves one delay may take through the ladder; each is a record written and read again. */
-export const mostHops = 40
+export const mostHops = 100
+const manyHops = 40
 /** JoinGroup itself, after the drain (design, kafkajs row 9). */
 const rejoinSlackMs = 2000
 
@@ -29,7 +30,7 @@ export function crossChecks(c: Config): Findings {
   times(c, bad, warnings)
   topics(c, bad)
   access(c, bad, warnings)
-  limits(c, bad, warnings)
+  limits(c, warnings)
   return { problems, warnings }
 }
 
@@ -71,6 +72,10 @@ function ladder(c: Config, bad: Bad, warnings: string[]): void {
       `can not serve a delay of ${d(longest)}: at most ${mostHops} moves`,
       'add longer tiers, or lower retry.cap and retry.retryAfterCap',
     )
+  else if (hops > manyHops)
+    warnings.push(
+      `topics.tiers: a delay of up to ${d(longest)} takes up to ${hops} moves; add a tier between two that are far apart`,
+    )
   // A fresh failure always waits at least one and a half of the shortest tier (retryDelayMs), whatever the base is.
   const backoff = Math.min(retry.capMs, retry.baseMs * retry.factor ** Math.max(0, retry.maxAttempts - 2))
   const reach = Math.max(backoff, retry.retryAfterCapMs, (smallest?.delayMs ?? 0) * 1.5)
@@ -87,7 +92,7 @@ function ladder(c: Config, bad: Bad, warnings: string[]): void {
 export function worstHops(tiers: readonly Tier[], longestMs: number): number {
   let hops = 0
   let left = longestMs
-  for (const tier of tiers.toReversed()) {
+  for (const tier of tiers.toSorted((a, b) => b.delayMs - a.delayMs)) {
     if (tier.delayMs > left) continue
     hops += Math.floor(left / tier.delayMs)
     left = tier.delayMs - 1
@@ -151,7 +156,7 @@ function topics(c: Config, bad: Bad): void {
     if (internal.has(name))
       bad('topics.events', name, "is one of Hooktide's own topics", 'name another topic, or change topics.prefix')
   for (const tier of tiers)
-    if (internalTopics.includes(tier.name) || events.includes(prefix + tier.name))
+    if (internalTopics.includes(tier.name))
       bad('topics.tiers', tier.name, 'is the name of another topic', 'name it after its delay, e.g. retry-10s')
 }
 
@@ -193,15 +198,8 @@ function access(c: Config, bad: Bad, warnings: string[]): void {
       )
 }
 
-function limits(c: Config, bad: Bad, warnings: string[]): void {
-  const { deliverer, router } = c
-  if (deliverer.maxInFlightBytes < router.maxEventBytes)
-    bad(
-      'deliverer.maxInFlightBytes',
-      String(deliverer.maxInFlightBytes),
-      'is below router.maxEventBytes',
-      'raise it: the largest event must fit',
-    )
+function limits(c: Config, warnings: string[]): void {
+  const { deliverer } = c
   for (const key of ['perSubscription', 'perOrigin'] as const)
     if (deliverer[key] > deliverer.maxInFlight)
       warnings.push(

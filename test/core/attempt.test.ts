@@ -1,0 +1,37 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { excerptText, loggableUrl } from '../../src/core/attempt.ts'
+
+describe('excerpt', () => {
+  test.each([
+    ['text as it is', Buffer.from('über'), 'über'],
+    ['what is not UTF-8 becomes U+FFFD', Buffer.from([0x61, 0xff, 0x62]), 'a\ufffdb'],
+    ['an incomplete character at the end of a whole body too', Buffer.from([0x61, 0xc3]), 'a\ufffd'],
+    ['nothing', Buffer.alloc(0), ''],
+  ])('%s', (_, body, text) => {
+    expect(excerptText(body)).toBe(text)
+  })
+
+  test('a character cut at 4 KiB is left out, not garbled', () => {
+    const body = Buffer.from(`${'a'.repeat(4095)}é and more`)
+    expect(excerptText(body)).toBe('a'.repeat(4095))
+  })
+
+  test('any body gives well-formed text of at most 4096 characters', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 5000, size: 'max' }), (bytes) => {
+        const text = excerptText(Buffer.from(bytes))
+        expect(text.length).toBeLessThanOrEqual(4096)
+        expect(text.isWellFormed()).toBe(true)
+      }),
+    )
+  })
+})
+
+test.each([
+  ['https://user:pw@example.com:8443/a/b?token=1#x', 'https://example.com:8443/a/b'],
+  ['https://example.com', 'https://example.com/'],
+  ['not a url', 'invalid-url'],
+])('what may be logged of %s', (url, shown) => {
+  expect(loggableUrl(url)).toBe(shown)
+})

@@ -22,7 +22,7 @@ export interface EventLimits {
   readonly maxHeaders: number
 }
 
-/** Why an event can't be read: `ht-code` of its `rejected` record. */
+/** Why an event can't be read: `ht-rejected-code` of its `rejected` record. */
 export type EventProblem =
   | 'null-value'
   | 'too-large'

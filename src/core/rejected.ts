@@ -1,16 +1,19 @@
 import { headerMap, type InRecord, type TopicPartition } from './record.ts'
 
-/** Headers added to a `rejected` record (schemas/rejected.json, version 1); key, value and other headers are the event's own. */
+/**
+ * Headers added to a `rejected` record (schemas/rejected.json, version 1); key, value and other headers are the record's own.
+ * Their names are used nowhere else, so a rejected delivery keeps all of its headers and can be put back.
+ */
 export const rejectedHeader = {
-  version: 'ht-v',
-  code: 'ht-code',
-  reason: 'ht-reason',
-  topic: 'ht-topic',
-  partition: 'ht-partition',
-  offset: 'ht-offset',
-  timestamp: 'ht-timestamp',
+  version: 'ht-rejected',
+  code: 'ht-rejected-code',
+  reason: 'ht-rejected-reason',
+  topic: 'ht-rejected-topic',
+  partition: 'ht-rejected-partition',
+  offset: 'ht-rejected-offset',
+  timestamp: 'ht-rejected-timestamp',
   /** Only when the original did not fit: its value's length in bytes. */
-  truncated: 'ht-truncated',
+  truncated: 'ht-rejected-truncated',
 } as const
 
 /** Room for a value and the original headers in a rejected record: below the 1 MiB a broker takes by default. */

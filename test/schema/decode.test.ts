@@ -52,7 +52,10 @@ describe('a decoder gives a value or a reason and never throws', () => {
 
   test('rejected headers: any bytes under any names', () => {
     const bytes = fc.uint8Array({ maxLength: 30 }).map((b) => Buffer.from(b))
-    const names = fc.oneof(fc.constantFrom('ht-v', 'ht-offset', '__proto__', 'constructor'), fc.string())
+    const names = fc.oneof(
+      fc.constantFrom('ht-rejected', 'ht-rejected-offset', '__proto__', 'constructor'),
+      fc.string(),
+    )
     fc.assert(
       fc.property(fc.array(fc.tuple(names, bytes)), (entries) => {
         const result = decodeRejected({ headers: headerMap(entries) })
@@ -113,9 +116,12 @@ describe('unknown versions are told apart from damage', () => {
   })
 
   test('delivery and rejected headers of version 2', () => {
-    const headers = headerMap([['ht-v', '2']])
-    expect(decodeDelivery({ headers, value: Buffer.alloc(0) })).toMatchObject({ ok: false, code: 'unknown-version' })
-    expect(decodeRejected({ headers })).toMatchObject({ ok: false, code: 'unknown-version' })
+    const delivery = { headers: headerMap([['ht-v', '2']]), value: Buffer.alloc(0) }
+    expect(decodeDelivery(delivery)).toMatchObject({ ok: false, code: 'unknown-version' })
+    expect(decodeRejected({ headers: headerMap([['ht-rejected', '2']]) })).toMatchObject({
+      ok: false,
+      code: 'unknown-version',
+    })
   })
 
   test('a property a newer minor added is kept', () => {
@@ -235,10 +241,19 @@ describe('rejected records', () => {
     expect(decodeRejected(parts)).toMatchObject({ ok: true, value: { truncatedFrom: 3_000_000 } })
   })
 
+  test('a delivery of a newer version is rejected with all of its headers, so that it can be put back', () => {
+    const headers = headerMap([
+      ['ht-v', '2'],
+      ['ht-id', 'x'],
+    ])
+    const parts = rejectedRecord({ offset: 0, timestampMs: 0, key: null, value: null, headers }, at, why)
+    expect(headerTexts(parts.headers)).toMatchObject({ 'ht-v': '2', 'ht-id': 'x', 'ht-rejected': '1' })
+  })
+
   test('an event that came with our own header names can not forge the reason', () => {
     const headers = headerMap([
-      ['ht-reason', 'all fine'],
-      ['ht-truncated', '5'],
+      ['ht-rejected-reason', 'all fine'],
+      ['ht-rejected-truncated', '5'],
     ])
     const parts = rejectedRecord({ offset: 0, timestampMs: 0, key: null, value: null, headers }, at, why)
     expect(parts.value).toBeNull()

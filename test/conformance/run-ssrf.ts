@@ -94,7 +94,7 @@ function refusedAtCreate(item: SsrfCase, policy: GuardPolicy): string | null {
 function policyOf(config: Record<string, unknown>) {
   const list = (...names: string[]) =>
     names.flatMap((name) => (Array.isArray(config[name]) ? (config[name] as string[]) : []))
-  const flag = (...names: string[]) => names.some((name) => config[name] === true)
+  const flag = (...names: string[]) => names.some((name) => Boolean(config[name]))
   return guardPolicy({
     allowHttp: config['allowHttp'] !== false && config['httpsOnly'] !== true && config['requireHttps'] !== true,
     allowPrivate: list('allowCidrs', 'allowHosts', 'allowNames', 'allowDomains', 'allowPrivate'),

@@ -106,9 +106,11 @@ export class FaultDice {
   readonly #scripts: Script[] = []
   readonly #perProcess = new Map<string, Partial<Faults>>()
   #faults: Faults
+  readonly #onHit: (fault: CallFault, processId: string) => void
 
-  constructor(seed: number, faults: Faults) {
+  constructor(seed: number, faults: Faults, onHit: (fault: CallFault, processId: string) => void = () => {}) {
     this.#seed = seed
+    this.#onHit = onHit
     this.#faults = faults
   }
 
@@ -141,7 +143,9 @@ export class FaultDice {
       scripted = true
     }
     const chance = this.#perProcess.get(processId)?.[fault] ?? this.#faults[fault]
-    return scripted || (chance > 0 && this.stream(fault)() < chance)
+    const hit = scripted || (chance > 0 && this.stream(fault)() < chance)
+    if (hit) this.#onHit(fault, processId)
+    return hit
   }
 
   stream(name: string): Random {

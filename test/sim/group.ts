@@ -49,7 +49,7 @@ export class Group implements OffsetStore {
   #notBeforeMs = 0
   #serial = 0
   /** Every committed position ever, for checkers: positions must never go back. */
-  readonly commits: GroupOffset[] = []
+  readonly commits: (GroupOffset & { readonly monoMs: number })[] = []
 
   constructor(clock: FakeClock, options: GroupOptions) {
     this.#clock = clock
@@ -108,7 +108,7 @@ export class Group implements OffsetStore {
   apply(offsets: readonly GroupOffset[]): void {
     for (const offset of offsets) {
       this.#offsets.set(keyOf(offset), offset)
-      this.commits.push(offset)
+      this.commits.push({ ...offset, monoMs: this.#clock.mono() })
     }
   }
 

@@ -45,6 +45,14 @@ export interface Loss {
   readonly to: number
 }
 
+export interface FaultEntry {
+  readonly kind: string
+  /** null: everybody's. */
+  readonly process: string | null
+  readonly atMs: number
+  readonly untilMs: number
+}
+
 /** Kafka in memory on simulated time; see `faults.ts` for what it can do to its clients. */
 export class MemoryBroker implements MemoryCore {
   readonly clock: FakeClock
@@ -54,6 +62,8 @@ export class MemoryBroker implements MemoryCore {
   readonly transactions: Transactions
   readonly settings
   readonly losses: Loss[] = []
+  /** Everything that went wrong on purpose, in order. */
+  readonly faultLog: FaultEntry[] = []
   clockOffsetMs: number
   readonly #options: MemoryBrokerOptions
   readonly #seed: number
@@ -67,7 +77,9 @@ export class MemoryBroker implements MemoryCore {
     this.clock = clock
     this.#options = options
     this.#seed = options.seed ?? 1
-    this.dice = new FaultDice(this.#seed, { ...noFaults, ...options.faults })
+    this.dice = new FaultDice(this.#seed, { ...noFaults, ...options.faults }, (kind, process) =>
+      this.note(kind, process),
+    )
     this.latencyRandom = randomStream(this.#seed, 'latency')
     this.latency = { ...defaultLatency, ...options.latency }
     this.clockOffsetMs = options.clockOffsetMs ?? 0
@@ -135,6 +147,7 @@ export class MemoryBroker implements MemoryCore {
   crash(processId: string): void {
     const process = this.#processes.get(processId)
     if (!process?.alive) return
+    this.note('crash', processId)
     process.kill()
     for (const listener of this.#crashListeners) listener(processId)
   }
@@ -145,21 +158,33 @@ export class MemoryBroker implements MemoryCore {
 
   /** SIGSTOP for a while. Longer than the session time-out it makes a zombie owner. */
   stall(processId: string, ms: number): void {
-    this.#processes.get(processId)?.stall(ms)
+    const process = this.#processes.get(processId)
+    if (!process?.alive || process.stalled) return
+    this.note('stall', processId, ms)
+    process.stall(ms)
   }
 
   /** The coordinator forgets the process's memberships; it learns it at its next heartbeat or commit. */
   expire(processId: string): void {
+    this.note('expire', processId)
     for (const group of this.#groups.values()) group.expire(processId)
   }
 
   moveLeader(topic: string, partition: number, ms: number): void {
     const log = this.log(topic, partition)
+    this.note('leader', null, ms)
     log.leaderlessUntilMs = Math.max(log.leaderlessUntilMs, this.clock.mono() + ms)
   }
 
   moveCoordinator(ms: number): void {
+    this.note('coordinator', null, ms)
     this.#coordinatorlessUntilMs = Math.max(this.#coordinatorlessUntilMs, this.clock.mono() + ms)
+  }
+
+  /** Puts a fault on record, also one that somebody else causes (an orderly restart, a lost endpoint). */
+  note(kind: string, process: string | null, forMs = 0): void {
+    const atMs = this.clock.mono()
+    this.faultLog.push({ kind, process, atMs, untilMs: atMs + forMs })
   }
 
   /** Retention: the log starts at `offset` now. */
@@ -167,6 +192,7 @@ export class MemoryBroker implements MemoryCore {
     const log = this.log(topic, partition)
     const from = log.start
     log.truncate(offset)
+    if (log.start > from) this.note('retention', null)
     if (log.start > from) this.losses.push({ topic, partition, from, to: log.start })
   }
 

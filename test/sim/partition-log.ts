@@ -4,6 +4,8 @@ import { headerMap, type InRecord, type OutRecord, recordBytes } from '../../src
 export interface TxnPart {
   state: 'open' | 'committed' | 'aborted'
   firstOffset: number
+  /** When the marker was written here. */
+  decidedMonoMs?: number
 }
 
 export interface Entry {
@@ -84,6 +86,7 @@ export class PartitionLog {
   /** The marker takes one offset and decides the transaction's records here. */
   decide(txn: TxnPart, committed: boolean, monoMs: number): void {
     txn.state = committed ? 'committed' : 'aborted'
+    txn.decidedMonoMs = monoMs
     this.#open.delete(txn)
     this.#add({ record: null, txn: null, monoMs })
     this.#changed()

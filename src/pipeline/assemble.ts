@@ -86,7 +86,12 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
   const subscription = (id: string) => subscriptions.get(id)
 
   const consumer = settings.roles.deliverer
-    ? kafka.consumer({ group: settings.groups.deliverer, topics: sourceTopics(settings.topics), assign: 'lanes', drainMs: settings.drainMs })
+    ? kafka.consumer({
+        group: settings.groups.deliverer,
+        topics: sourceTopics(settings.topics),
+        assign: 'lanes',
+        drainMs: settings.drainMs,
+      })
     : null
   const attempter = new Attempter({
     clock,
@@ -143,7 +148,12 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
   const router = settings.roles.router
     ? new Router({
         kafka,
-        consumer: kafka.consumer({ group: settings.groups.router, topics: settings.topics.events, assign: 'partitions', drainMs: settings.drainMs }),
+        consumer: kafka.consumer({
+          group: settings.groups.router,
+          topics: settings.topics.events,
+          assign: 'partitions',
+          drainMs: settings.drainMs,
+        }),
         reader: readers.ask,
         group: settings.groups.router,
         clock,

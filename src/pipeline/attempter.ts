@@ -79,5 +79,10 @@ function interrupted(detail: string): Reply {
 
 function secretMissing(subscription: Subscription): Reply {
   const refs = subscription.secrets.map((secret) => secret.ref).join(', ')
-  return { t: 'failure', class: 'secret', detail: `no signing secret can be had now (${refs || 'none configured'})`, durationMs: 0 }
+  return {
+    t: 'failure',
+    class: 'secret',
+    detail: `no signing secret can be had now (${refs || 'none configured'})`,
+    durationMs: 0,
+  }
 }

@@ -66,7 +66,8 @@ export class Deliverer {
 
   #assigned(gained: readonly TopicPartition[], kept: readonly TopicPartition[], lost: readonly TopicPartition[]): void {
     const { topics, observer } = this.#deps.world
-    const lanesOf = (list: readonly TopicPartition[]) => list.filter((tp) => tp.topic === topics.deliveries).map((tp) => tp.partition)
+    const lanesOf = (list: readonly TopicPartition[]) =>
+      list.filter((tp) => tp.topic === topics.deliveries).map((tp) => tp.partition)
     for (const partition of lanesOf(lost)) {
       const runner = this.#lanes.get(partition)
       this.#lanes.delete(partition)
@@ -83,7 +84,12 @@ export class Deliverer {
       })
     }
     for (const partition of lanesOf(kept)) this.#lanes.get(partition)?.keep()
-    observer.log('info', 'lanes.assigned', { lanes: [...this.#lanes.keys()].sort((a, b) => a - b).join(','), gained: lanesOf(gained).length, kept: lanesOf(kept).length, lost: lanesOf(lost).length })
+    observer.log('info', 'lanes.assigned', {
+      lanes: [...this.#lanes.keys()].sort((a, b) => a - b).join(','),
+      gained: lanesOf(gained).length,
+      kept: lanesOf(kept).length,
+      lost: lanesOf(lost).length,
+    })
     if (this.#stopping === null) this.#deps.executor.resume()
   }
 
@@ -106,9 +112,18 @@ export class Deliverer {
     // The last second is for the commit.
     const budgetMs = Math.max(0, deadlineMs - started - commitReserveMs)
     await this.#within(budgetMs, Promise.all([...this.#lanes.values()].map((runner) => runner.idle())))
-    await this.#within(Math.max(0, deadlineMs - clock.mono()), Promise.all([...this.#lanes.values()].map((runner) => runner.flush())))
+    await this.#within(
+      Math.max(0, deadlineMs - clock.mono()),
+      Promise.all([...this.#lanes.values()].map((runner) => runner.flush())),
+    )
     const left = [...this.#lanes.values()].reduce((sum, runner) => sum + runner.inFlight, 0)
-    if (final || open > 0) observer.log(left > 0 ? 'warn' : 'info', 'lanes.drained', { open, left, ms: Math.round(clock.mono() - started), final })
+    if (final || open > 0)
+      observer.log(left > 0 ? 'warn' : 'info', 'lanes.drained', {
+        open,
+        left,
+        ms: Math.round(clock.mono() - started),
+        final,
+      })
   }
 
   #within(ms: number, promise: Promise<unknown>): Promise<void> {

@@ -66,7 +66,8 @@ export class Executor {
   oldestReadyMs(): number | null {
     let oldest: number | null = null
     for (const queue of [this.#first, this.#retry]) {
-      for (const item of queue.heads()) if (oldest === null || item.work.readyAtMs < oldest) oldest = item.work.readyAtMs
+      for (const item of queue.heads())
+        if (oldest === null || item.work.readyAtMs < oldest) oldest = item.work.readyAtMs
     }
     return oldest
   }
@@ -94,7 +95,9 @@ export class Executor {
 
   /** Takes back what waits here of an owner that lost its lane. Open POSTs end by themselves and are dropped then. */
   withdraw(owner: Work['owner']): Work[] {
-    return [this.#first, this.#retry].flatMap((queue) => queue.remove((item) => item.work.owner === owner)).map((item) => item.work)
+    return [this.#first, this.#retry]
+      .flatMap((queue) => queue.remove((item) => item.work.owner === owner))
+      .map((item) => item.work)
   }
 
   openOf(owner: Work['owner']): number {
@@ -129,7 +132,12 @@ export class Executor {
     if (this.#pumping || this.#suspended) return
     this.#pumping = true
     try {
-      while (!this.#suspended && this.#limits.leased() && this.#open.size < this.#limits.maxInFlight && this.#openBytes < this.#limits.maxInFlightBytes) {
+      while (
+        !this.#suspended &&
+        this.#limits.leased() &&
+        this.#open.size < this.#limits.maxInFlight &&
+        this.#openBytes < this.#limits.maxInFlightBytes
+      ) {
         const item = this.#take()
         if (item === null) break
         this.#begin(item)
@@ -141,7 +149,8 @@ export class Executor {
 
   #take(): Item | null {
     const { maxInFlight, retryShare } = this.#limits
-    const retriesMayRun = this.#first.size === 0 || this.#openRetries < Math.max(1, Math.floor(maxInFlight * retryShare))
+    const retriesMayRun =
+      this.#first.size === 0 || this.#openRetries < Math.max(1, Math.floor(maxInFlight * retryShare))
     // Retries use their share first: first attempts alone could keep every slot for ever.
     if (retriesMayRun && this.#retry.size > 0) {
       const item = this.#retry.take(this.#may)
@@ -153,7 +162,8 @@ export class Executor {
   readonly #may = (item: Item): 'run' | 'set-aside' => {
     const target = this.#target(item.flow)
     if (target === null) return 'run'
-    if ((this.#perSubscription.get(item.flow) ?? 0) >= Math.min(target.maxInFlight, this.#limits.maxPerSubscription)) return 'set-aside'
+    if ((this.#perSubscription.get(item.flow) ?? 0) >= Math.min(target.maxInFlight, this.#limits.maxPerSubscription))
+      return 'set-aside'
     const origin = this.#perOrigin.get(target.origin)
     if (origin !== undefined && origin.open >= this.#limits.maxPerOrigin) {
       origin.waiting.add(item.flow)

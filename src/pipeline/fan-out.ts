@@ -12,7 +12,13 @@ export interface EventOrigin {
 }
 
 /** One delivery per subscription, in the given order: sorted by id, as lanes need it to recognise repeats. */
-export function fanOut(topic: string, lanes: number, event: Event, subscriptions: readonly Subscription[], origin: EventOrigin): OutRecord[] {
+export function fanOut(
+  topic: string,
+  lanes: number,
+  event: Event,
+  subscriptions: readonly Subscription[],
+  origin: EventOrigin,
+): OutRecord[] {
   let shared: Record<string, Buffer> | null = null
   return subscriptions.map((subscription) => {
     const id = deliveryId(event.identity, subscription.id)

@@ -1,9 +1,8 @@
-import type { LineState } from '../core/lane-state.ts'
+import type { LaneState, LineState } from '../core/lane-state.ts'
 import { OffsetTracker } from '../core/offset-tracker.ts'
 import { OriginFilter } from '../core/origin-filter.ts'
 import type { InRecord, TopicPartition } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
-import type { LaneState } from '../core/lane-state.ts'
 import type { LogReader, Observer, Offsets } from '../ports.ts'
 import { type LaneTopics, sourceTopics } from './lane-topics.ts'
 
@@ -48,17 +47,37 @@ async function loadTrackers(input: LoadInput): Promise<OffsetTracker[]> {
     }
     const end = (await input.reader.ends(topic, [partition])).get(partition) ?? 0
     if (offset < start || offset > end) {
-      const what = offset < start ? 'retention has taken records that were not done' : 'the topic is shorter than the committed offset: was it recreated?'
-      observer.log('error', 'lane.offset_out_of_range', { topic, partition, committed: offset, logStart: start, logEnd: end, lost: Math.max(0, start - offset), what })
+      const what =
+        offset < start
+          ? 'retention has taken records that were not done'
+          : 'the topic is shorter than the committed offset: was it recreated?'
+      observer.log('error', 'lane.offset_out_of_range', {
+        topic,
+        partition,
+        committed: offset,
+        logStart: start,
+        logEnd: end,
+        lost: Math.max(0, start - offset),
+        what,
+      })
       observer.count('offset_gap', Math.max(0, start - offset))
       // Bits above the watermark still hold when only the front of the log is gone.
-      const tracker = offset < start ? OffsetTracker.restore(offset, position?.metadata ?? '', input.maxSpan).tracker : new OffsetTracker(start, input.maxSpan)
+      const tracker =
+        offset < start
+          ? OffsetTracker.restore(offset, position?.metadata ?? '', input.maxSpan).tracker
+          : new OffsetTracker(start, input.maxSpan)
       tracker.skipTo(start)
       trackers.push(tracker)
       continue
     }
     const { tracker, understood } = OffsetTracker.restore(offset, position?.metadata ?? '', input.maxSpan)
-    if (!understood) observer.log('warn', 'lane.foreign_metadata', { topic, partition, offset, what: 'commit metadata is not ours; records above the offset may be delivered again' })
+    if (!understood)
+      observer.log('warn', 'lane.foreign_metadata', {
+        topic,
+        partition,
+        offset,
+        what: 'commit metadata is not ours; records above the offset may be delivered again',
+      })
     trackers.push(tracker)
   }
   return trackers

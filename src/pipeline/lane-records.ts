@@ -5,10 +5,20 @@ import { emptyHeaders, type OutRecord } from '../core/record.ts'
 import type { Settlement } from '../core/settle.ts'
 import type { Work } from './work.ts'
 
-/** A delivery on its way to a tier. `attempts`: POSTs made so far. A line's head carries its line. */
-export function toTier(topic: string, partition: number, work: Work, change: { attempts: number; dueMs: number; error: string | null }): OutRecord {
-  const headers = movedHeaders(work.record.headers, { attempts: change.attempts, dueMs: change.dueMs, lastError: change.error })
-  setLine(headers, work)
+/** A delivery on its way to a tier. `attempts`: POSTs made so far. `lineKey`: the ordered line it leads. */
+export function toTier(
+  topic: string,
+  partition: number,
+  work: Work,
+  lineKey: Buffer | null,
+  change: { attempts: number; dueMs: number; error: string | null },
+): OutRecord {
+  const headers = movedHeaders(work.record.headers, {
+    attempts: change.attempts,
+    dueMs: change.dueMs,
+    lastError: change.error,
+  })
+  setLine(headers, lineKey)
   return { topic, partition, key: work.record.key, value: work.record.value, headers }
 }
 
@@ -19,11 +29,17 @@ export function toParked(topic: string, partition: number, line: string, work: W
   return { topic, partition, key: work.record.key, value: work.record.value, headers }
 }
 
-export function toDead(topic: string, partition: number, work: Work, change: { attempts: number; reason: string; error: string; atMs: number }): OutRecord {
+export function toDead(
+  topic: string,
+  partition: number,
+  work: Work,
+  lineKey: Buffer | null,
+  change: { attempts: number; reason: string; error: string; atMs: number },
+): OutRecord {
   const headers = movedHeaders(work.record.headers, { attempts: change.attempts, dueMs: null, lastError: change.error })
   headers[deadHeader.reason] = Buffer.from(change.reason)
   headers[deadHeader.atMs] = Buffer.from(String(change.atMs))
-  setLine(headers, work)
+  setLine(headers, lineKey)
   return { topic, partition, key: work.record.key, value: work.record.value, headers }
 }
 
@@ -36,7 +52,13 @@ export interface AttemptFacts {
   readonly outcome: Outcome | null
 }
 
-export function toAttempt(topic: string, lane: number, work: Work, facts: AttemptFacts, settlement: Settlement): OutRecord {
+export function toAttempt(
+  topic: string,
+  lane: number,
+  work: Work,
+  facts: AttemptFacts,
+  settlement: Settlement,
+): OutRecord {
   const { delivery } = work
   const { reply, outcome } = facts
   const value: Attempt = {
@@ -74,7 +96,7 @@ function errorOf(settlement: Settlement, outcome: Outcome | null): string | null
   return outcome === null || outcome.t === 'delivered' ? null : outcome.t === 'gone' ? '410' : outcome.error
 }
 
-function setLine(headers: Record<string, Buffer>, work: Work): void {
-  if (work.line?.ordered) headers[lineHeader] = Buffer.from(work.line.key)
-  else delete headers[lineHeader]
+function setLine(headers: Record<string, Buffer>, lineKey: Buffer | null): void {
+  if (lineKey === null) delete headers[lineHeader]
+  else headers[lineHeader] = lineKey
 }

@@ -1,5 +1,4 @@
-import { messageOf } from '../core/error.ts'
-import { HooktideError } from '../core/error.ts'
+import { HooktideError, messageOf } from '../core/error.ts'
 import type { FetchedBatch } from '../core/record.ts'
 import type { GroupConsumer, Kafka, LogReader, TransactionalProducer } from '../ports.ts'
 import { Lane, type LaneWorld } from './lane.ts'
@@ -106,8 +105,15 @@ export class LaneRunner {
         return
       } catch (error) {
         this.#failures++
-        world.observer.log('warn', 'lane.gain_failed', { lane: this.partition, error: messageOf(error), code: codeOf(error), failures: this.#failures })
-        await producer.close().catch((e: unknown) => world.observer.log('debug', 'producer.close_failed', { error: messageOf(e) }))
+        world.observer.log('warn', 'lane.gain_failed', {
+          lane: this.partition,
+          error: messageOf(error),
+          code: codeOf(error),
+          failures: this.#failures,
+        })
+        await producer
+          .close()
+          .catch((e: unknown) => world.observer.log('debug', 'producer.close_failed', { error: messageOf(e) }))
         await this.#pauseAfterFailure()
       }
     }
@@ -129,7 +135,12 @@ export class LaneRunner {
     this.#failures = 0
     for (const [index] of this.#topics.entries()) consumer.seek(this.#at(index), lane.position(index))
     consumer.resume(this.#topics.map((_, index) => this.#at(index)))
-    world.observer.log('info', 'lane.gained', { lane: this.partition, epoch, offset: lane.position(0), lines: contents.lines.length })
+    world.observer.log('info', 'lane.gained', {
+      lane: this.partition,
+      epoch,
+      offset: lane.position(0),
+      lines: contents.lines.length,
+    })
     this.#touched()
     this.#wakeSweep()
   }
@@ -179,7 +190,8 @@ export class LaneRunner {
   #touched(): void {
     const lane = this.#lane
     if (lane === null) return
-    if (lane.inFlight === 0 && this.#idleWaiters.length > 0) for (const resolve of this.#idleWaiters.splice(0)) resolve()
+    if (lane.inFlight === 0 && this.#idleWaiters.length > 0)
+      for (const resolve of this.#idleWaiters.splice(0)) resolve()
     if (lane.lineCount > 0) this.#wakeSweep()
     if (this.#committing !== null || !lane.dirty) return
     const { records, everyMs, movesEveryMs } = this.#deps.commit
@@ -187,7 +199,9 @@ export class LaneRunner {
     this.#dirtySince ??= now
     if (lane.pendingMoves > 0) this.#movesSince ??= now
     const atMs =
-      lane.pendingSettled >= records ? now : Math.min(this.#dirtySince + everyMs, (this.#movesSince ?? Number.POSITIVE_INFINITY) + movesEveryMs)
+      lane.pendingSettled >= records
+        ? now
+        : Math.min(this.#dirtySince + everyMs, (this.#movesSince ?? Number.POSITIVE_INFINITY) + movesEveryMs)
     if (atMs <= now) {
       void this.#commit()
       return
@@ -228,11 +242,18 @@ export class LaneRunner {
       const appended = await producer.transact({ records: snapshot.records, group, offsets: snapshot.offsets })
       world.observer.time('commit', world.clock.mono() - started)
       const receivedMs = world.clock.now()
-      for (const part of appended) if (part.appendTimeMs !== null) world.clockOffset.sample(sentMs, receivedMs, part.appendTimeMs)
+      for (const part of appended)
+        if (part.appendTimeMs !== null) world.clockOffset.sample(sentMs, receivedMs, part.appendTimeMs)
       if (this.#epoch === epoch) lane.committed(snapshot, appended)
     } catch (error) {
       if (this.#epoch !== epoch) return
-      world.observer.log('error', 'lane.commit_failed', { lane: this.partition, epoch, error: messageOf(error), code: codeOf(error), records: snapshot.records.length })
+      world.observer.log('error', 'lane.commit_failed', {
+        lane: this.partition,
+        epoch,
+        error: messageOf(error),
+        code: codeOf(error),
+        records: snapshot.records.length,
+      })
       world.observer.count('commit_failed', 1, { code: codeOf(error) })
       await this.#regain()
     }
@@ -267,13 +288,16 @@ export class LaneRunner {
       lane.close()
       this.#count(lane)
     }
-    await producer?.close().catch((e: unknown) => this.#deps.world.observer.log('debug', 'producer.close_failed', { error: messageOf(e) }))
+    await producer
+      ?.close()
+      .catch((e: unknown) => this.#deps.world.observer.log('debug', 'producer.close_failed', { error: messageOf(e) }))
   }
 
   #count(lane: Lane): void {
     this.totals.repeats += lane.counts.repeats
     this.totals.rejected += lane.counts.rejected
-    for (const [tier, n] of lane.counts.promoted) this.totals.promoted.set(tier, (this.totals.promoted.get(tier) ?? 0) + n)
+    for (const [tier, n] of lane.counts.promoted)
+      this.totals.promoted.set(tier, (this.totals.promoted.get(tier) ?? 0) + n)
   }
 
   #pauseAfterFailure(): Promise<void> {
@@ -319,13 +343,23 @@ export class LaneRunner {
     const { sweepReader, world } = this.#deps
     try {
       for (let from = lane.parkedWanted(); from !== null && this.#lane === lane; from = lane.parkedWanted()) {
-        const batch = await sweepReader.fetch({ topic: world.topics.parked, partition: this.partition, from, maxBytes: sweepBytes, maxWaitMs: 100 })
+        const batch = await sweepReader.fetch({
+          topic: world.topics.parked,
+          partition: this.partition,
+          from,
+          maxBytes: sweepBytes,
+          maxWaitMs: 100,
+        })
         if (this.#lane !== lane) return
         lane.onParked(from, batch)
       }
     } catch (error) {
       if (this.#lane !== lane) return
-      world.observer.log('warn', 'parked.read_failed', { lane: this.partition, error: messageOf(error), code: codeOf(error) })
+      world.observer.log('warn', 'parked.read_failed', {
+        lane: this.partition,
+        error: messageOf(error),
+        code: codeOf(error),
+      })
       await new Promise<void>((resolve) => world.clock.after(500, resolve))
       this.#wakeSweepLater()
     }

@@ -73,10 +73,12 @@ export class Lines {
     // A record below `since` was open when the lane was lost: it goes before the parked ones.
     if (line.state === null || work.offset < line.state.since) {
       line.front.push(work)
-      if (line.state === null && line.ordered && (crowded || !this.#host.runs(line.subscriptionId))) this.#parkAll(line, line.front)
+      if (line.state === null && line.ordered && (crowded || !this.#host.runs(line.subscriptionId)))
+        this.#parkAll(line, line.front)
     } else {
       line.held.push(work)
-      if (crowded || line.held.length > this.#options.maxHeld || line.state.count > this.#options.maxHeld) this.#parkAll(line, line.held)
+      if (crowded || line.held.length > this.#options.maxHeld || line.state.count > this.#options.maxHeld)
+        this.#parkAll(line, line.held)
     }
     this.pump(line)
   }
@@ -109,9 +111,15 @@ export class Lines {
       work.readyAtMs = this.#host.nowMs()
       this.#host.offer(work)
     }
-    if (line.state !== null && line.state.count === 0 && line.state.state === 'draining' && line.open.size === 0 && line.head === null) {
+    if (
+      line.state !== null &&
+      line.state.count === 0 &&
+      line.state.state === 'draining' &&
+      line.open.size === 0 &&
+      line.head === null
+    ) {
       this.#reopen(line)
-      if (line.front.length > 0) return this.pump(line)
+      if (line.front.length > 0) this.pump(line)
     }
     if (line.idle) this.#lines.delete(line.key)
   }
@@ -128,7 +136,8 @@ export class Lines {
     if (!line.ordered) {
       if (state !== line.state && state !== null) this.#write(line, state)
     } else if (retry) {
-      const since = work.source === 'deliveries' && state === null ? work.offset + 1 : (state?.since ?? this.#host.deliveriesNext())
+      const since =
+        work.source === 'deliveries' && state === null ? work.offset + 1 : (state?.since ?? this.#host.deliveriesNext())
       state ??= this.#fresh(line, since)
       this.#write(line, { ...state, state: 'blocked', head: work.delivery.id })
       // What waited behind it in memory stands behind the head now.
@@ -237,7 +246,8 @@ export class Lines {
   #park(line: Line<Work>, works: readonly Work[]): void {
     const first = works[0]
     if (first === undefined) return
-    let state = line.state ?? this.#fresh(line, first.source === 'deliveries' ? first.offset : this.#host.deliveriesNext())
+    let state =
+      line.state ?? this.#fresh(line, first.source === 'deliveries' ? first.offset : this.#host.deliveriesNext())
     if (state.count === 0) {
       line.readNext = this.#host.parkedEnd()
       line.doneAbove.clear()
@@ -323,5 +333,9 @@ function encodeDone(next: number, done: ReadonlySet<number>): { bitmap?: string 
 
 function decodeDone(state: LineState): number[] {
   if (state.bitmap === undefined) return []
-  return Buffer.from(state.bitmap, 'base64').toString().split(',').map((part) => state.next + Number(part)).filter(Number.isSafeInteger)
+  return Buffer.from(state.bitmap, 'base64')
+    .toString()
+    .split(',')
+    .map((part) => state.next + Number(part))
+    .filter(Number.isSafeInteger)
 }

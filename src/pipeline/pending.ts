@@ -61,7 +61,7 @@ export class Pending {
   }
 
   /** Everything collected, with the stream marks of the watermark it is committed with; starts anew. */
-  take(marks: readonly StreamMark[]): { records: OutRecord[]; parked: number; settled: number; moves: number } {
+  take(marks: readonly StreamMark[]): { records: OutRecord[]; parked: number } {
     const records = this.#records
     for (const [key, state] of this.#lines) {
       records.push(this.#state(`line:${key}`, state === null ? null : Buffer.from(JSON.stringify(state))))
@@ -70,7 +70,7 @@ export class Pending {
       const value = { v: 1 as const, kind: 'stream' as const, ...mark }
       records.push(this.#state(laneStateKey(value), Buffer.from(JSON.stringify(value))))
     }
-    const taken = { records, parked: this.#parked, settled: this.#settled, moves: this.#moves }
+    const taken = { records, parked: this.#parked }
     this.#records = []
     this.#lines = new Map()
     this.#moves = 0

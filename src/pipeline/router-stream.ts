@@ -1,6 +1,13 @@
 import { messageOf } from '../core/error.ts'
 import { parseEvent } from '../core/event-format.ts'
-import { type FetchedBatch, type GroupOffset, type InRecord, type OutRecord, recordBytes, type TopicPartition } from '../core/record.ts'
+import {
+  type FetchedBatch,
+  type GroupOffset,
+  type InRecord,
+  type OutRecord,
+  recordBytes,
+  type TopicPartition,
+} from '../core/record.ts'
 import { rejectedRecord } from '../core/rejected.ts'
 import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
 import type { Producer } from '../ports.ts'
@@ -71,12 +78,22 @@ export class RouterStream {
   onBatch(batch: FetchedBatch): void {
     if (this.#stopped || batch.nextOffset <= this.#position) return
     const records = batch.records.filter((record) => record.offset >= this.#position)
-    this.#enqueue({ records, nextOffset: batch.nextOffset, bytes: records.reduce((sum, record) => sum + recordBytes(record), 0) })
+    this.#enqueue({
+      records,
+      nextOffset: batch.nextOffset,
+      bytes: records.reduce((sum, record) => sum + recordBytes(record), 0),
+    })
   }
 
   onUndecodable(info: { offset: number; nextOffset: number; reason: string }): void {
     if (this.#stopped || info.nextOffset <= this.#position) return
-    const at = { offset: Math.max(info.offset, this.#position), timestampMs: this.#deps.clock.now(), key: null, value: null, headers: Object.create(null) }
+    const at = {
+      offset: Math.max(info.offset, this.#position),
+      timestampMs: this.#deps.clock.now(),
+      key: null,
+      value: null,
+      headers: Object.create(null),
+    }
     this.#enqueue({ records: [at], nextOffset: info.nextOffset, bytes: 64, undecodable: info.reason })
   }
 
@@ -153,7 +170,8 @@ export class RouterStream {
 
   #relax(): void {
     const { maxWaitingRecords, maxWaitingBytes } = this.#deps.limits
-    if (!this.#paused || this.#waitingRecords * 2 > maxWaitingRecords || this.#waitingBytes * 2 > maxWaitingBytes) return
+    if (!this.#paused || this.#waitingRecords * 2 > maxWaitingRecords || this.#waitingBytes * 2 > maxWaitingBytes)
+      return
     this.#paused = false
     this.#deps.consumer.resume([this.at])
   }
@@ -170,8 +188,16 @@ export class RouterStream {
         return true
       } catch (error) {
         if (this.#stopped) return false
-        this.#deps.observer.log('warn', 'router.write_failed', { topic: this.at.topic, partition: this.at.partition, offset: this.#acknowledged, failures, error: messageOf(error) })
-        await new Promise<void>((resolve) => this.#deps.clock.after(Math.min(2_000, 50 * 2 ** Math.min(failures, 6)), resolve))
+        this.#deps.observer.log('warn', 'router.write_failed', {
+          topic: this.at.topic,
+          partition: this.at.partition,
+          offset: this.#acknowledged,
+          failures,
+          error: messageOf(error),
+        })
+        await new Promise<void>((resolve) =>
+          this.#deps.clock.after(Math.min(2_000, 50 * 2 ** Math.min(failures, 6)), resolve),
+        )
       }
     }
     return false
@@ -208,9 +234,19 @@ export class RouterStream {
 
   #rejected(record: InRecord, why: { code: string; reason: string }): OutRecord {
     const { observer, topics, rejectedPartitions } = this.#deps
-    observer.log('warn', 'event.rejected', { topic: this.at.topic, partition: this.at.partition, offset: record.offset, code: why.code, reason: why.reason })
+    observer.log('warn', 'event.rejected', {
+      topic: this.at.topic,
+      partition: this.at.partition,
+      offset: record.offset,
+      code: why.code,
+      reason: why.reason,
+    })
     observer.count('events_rejected', 1, { code: why.code })
-    return { topic: topics.rejected, partition: this.at.partition % rejectedPartitions, ...rejectedRecord(record, this.at, why) }
+    return {
+      topic: topics.rejected,
+      partition: this.at.partition % rejectedPartitions,
+      ...rejectedRecord(record, this.at, why),
+    }
   }
 }
 

@@ -2,8 +2,8 @@ import { messageOf } from '../core/error.ts'
 import type { EventLimits } from '../core/event.ts'
 import type { TopicPartition } from '../core/record.ts'
 import type { Clock, GroupConsumer, Kafka, LogReader, Observer, Producer } from '../ports.ts'
-import { RouterStream } from './router-stream.ts'
 import { routerPositions } from './router-load.ts'
+import { RouterStream } from './router-stream.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 export interface RouterLimits extends EventLimits {
@@ -23,7 +23,12 @@ export interface RouterDeps {
   readonly clock: Clock
   readonly observer: Observer
   readonly subscriptions: Subscriptions
-  readonly topics: { readonly events: readonly string[]; readonly deliveries: string; readonly laneState: string; readonly rejected: string }
+  readonly topics: {
+    readonly events: readonly string[]
+    readonly deliveries: string
+    readonly laneState: string
+    readonly rejected: string
+  }
   readonly lanes: number
   readonly rejectedPartitions: number
   readonly limits: RouterLimits
@@ -78,7 +83,11 @@ export class Router {
     await this.#producer.close()
   }
 
-  #assigned(info: { gained: readonly TopicPartition[]; kept: readonly TopicPartition[]; lost: readonly TopicPartition[] }): void {
+  #assigned(info: {
+    gained: readonly TopicPartition[]
+    kept: readonly TopicPartition[]
+    lost: readonly TopicPartition[]
+  }): void {
     for (const tp of [...info.lost, ...info.gained]) {
       void this.#streams.get(nameOf(tp))?.stop()
       this.#streams.delete(nameOf(tp))
@@ -88,7 +97,11 @@ export class Router {
     const token = ++this.#assignment
     for (const tp of info.gained) this.#preparing.set(nameOf(tp), token)
     if (info.gained.length > 0) void this.#gain(info.gained, token)
-    this.#deps.observer.log('info', 'router.assigned', { gained: info.gained.length, kept: info.kept.length, lost: info.lost.length })
+    this.#deps.observer.log('info', 'router.assigned', {
+      gained: info.gained.length,
+      kept: info.kept.length,
+      lost: info.lost.length,
+    })
   }
 
   /** Until it succeeds or the partitions are given to somebody else. */

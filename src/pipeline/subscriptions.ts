@@ -58,7 +58,10 @@ export class Subscriptions {
   #apply(record: InRecord): void {
     const id = record.key?.toString()
     if (id === undefined) {
-      this.#deps.observer.log('error', 'subscription.unreadable', { offset: record.offset, reason: 'the record has no key: the key must be the subscription id' })
+      this.#deps.observer.log('error', 'subscription.unreadable', {
+        offset: record.offset,
+        reason: 'the record has no key: the key must be the subscription id',
+      })
       return
     }
     if (record.value === null) this.#index.remove(id)
@@ -66,7 +69,11 @@ export class Subscriptions {
       const decoded = this.#deps.decode(record)
       if (!decoded.ok) {
         // The last good version stays in force: a broken update must not stop an endpoint's deliveries.
-        this.#deps.observer.log('error', 'subscription.unreadable', { subscriptionId: id, offset: record.offset, reason: decoded.reason })
+        this.#deps.observer.log('error', 'subscription.unreadable', {
+          subscriptionId: id,
+          offset: record.offset,
+          reason: decoded.reason,
+        })
         this.#deps.observer.count('subscriptions_unreadable')
         return
       }

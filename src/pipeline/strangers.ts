@@ -1,0 +1,56 @@
+import type { Clock } from '../ports.ts'
+import type { Work } from './work.ts'
+
+export interface Stranger {
+  readonly work: Work
+  /** The line it leads, for a record back from a tier. */
+  readonly lineKey: string | null
+}
+
+/**
+ * Deliveries whose subscription the table does not know: it may be behind the router's, so it is brought up to date
+ * before anything is cancelled. Later deliveries of the same subscription wait here too, or they would overtake.
+ */
+export class Strangers {
+  readonly #clock: Clock
+  readonly #freshen: () => Promise<void>
+  readonly #resolve: (strangers: readonly Stranger[]) => void
+  #waiting: Stranger[] = []
+  #closed = false
+
+  constructor(clock: Clock, freshen: () => Promise<void>, resolve: (strangers: readonly Stranger[]) => void) {
+    this.#clock = clock
+    this.#freshen = freshen
+    this.#resolve = resolve
+  }
+
+  has(subscriptionId: string): boolean {
+    return this.#waiting.length > 0 && this.#waiting.some(({ work }) => work.delivery.subscriptionId === subscriptionId)
+  }
+
+  hold(stranger: Stranger): void {
+    this.#waiting.push(stranger)
+    if (this.#waiting.length === 1) this.#ask()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#waiting = []
+  }
+
+  #ask(): void {
+    this.#freshen().then(
+      () => {
+        if (this.#closed) return
+        const strangers = this.#waiting
+        this.#waiting = []
+        this.#resolve(strangers)
+      },
+      () => {
+        this.#clock.after(1_000, () => {
+          if (!this.#closed && this.#waiting.length > 0) this.#ask()
+        })
+      },
+    )
+  }
+}

@@ -72,6 +72,8 @@ function parseIpv6(text: string): IpBytes | null {
   const gap = text.indexOf('::')
   const bytes = new Uint8Array(16)
   if (gap === -1) return writeGroups(text, bytes) === 16 ? bytes : null
+  // Dotted decimal stands only at the very end.
+  if (text.lastIndexOf('.', gap) !== -1) return null
   const head = writeGroups(text.slice(0, gap), bytes)
   const back = new Uint8Array(16)
   const tail = writeGroups(text.slice(gap + 2), back)

@@ -76,6 +76,7 @@ export const table = {
       records: integer(2000, 10, 1_000_000),
       bytes: size('8MiB', '1MiB', '1GiB'),
     },
+    maxBufferBytes: size('128MiB', '8MiB', '64GiB'),
     drain: duration('15s', '0', '10m'),
   },
   retry: {

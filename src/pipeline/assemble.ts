@@ -126,6 +126,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
             observer,
             executor,
             topics: settings.topics,
+            rejectedPartitions: settings.rejectedPartitions,
             ladder,
             policy: settings.policy,
             clockOffset,

@@ -29,6 +29,7 @@ export interface LaneWorld {
   readonly observer: Observer
   readonly executor: Executor
   readonly topics: LaneTopics
+  readonly rejectedPartitions: number
   readonly ladder: Ladder
   readonly policy: RetryPolicy
   readonly clockOffset: ClockOffset
@@ -337,7 +338,8 @@ export class Lane implements WorkOwner, LinesHost {
   #reject(topic: string, record: InRecord, reason: string): void {
     const at = { topic, partition: this.partition }
     const parts = rejectedRecord(record, at, { code: 'delivery.unreadable', reason })
-    this.#ledger.move({ topic: this.#world.topics.rejected, partition: this.partition, ...parts })
+    const partition = this.partition % this.#world.rejectedPartitions
+    this.#ledger.move({ topic: this.#world.topics.rejected, partition, ...parts })
     this.counts.rejected++
     this.#world.observer.log('error', 'delivery.unreadable', { ...at, offset: record.offset, reason })
   }

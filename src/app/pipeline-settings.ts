@@ -1,0 +1,82 @@
+import type { Config } from '../config.ts'
+import { sourceTopics } from '../pipeline/lane-topics.ts'
+import type { PipelineSettings } from '../pipeline/assemble.ts'
+
+export type Roles = PipelineSettings['roles']
+
+/** Names of Hooktide's own topics. */
+export function topicNames(config: Config): PipelineSettings['topics'] & { readonly secrets: string; readonly control: string } {
+  const own = (name: string) => `${config.topics.prefix}${name}`
+  return {
+    events: config.topics.events,
+    subscriptions: own('subscriptions'),
+    secrets: own('secrets'),
+    control: own('control'),
+    deliveries: own('deliveries'),
+    tiers: config.topics.tiers.map((tier) => own(tier.name)),
+    parked: own('parked'),
+    laneState: own('lane-state'),
+    dead: own('dead'),
+    attempts: own('attempts'),
+    rejected: own('rejected'),
+  }
+}
+
+export function groupNames(config: Config): PipelineSettings['groups'] {
+  return { router: `${config.kafka.groupPrefix}router`, deliverer: `${config.kafka.groupPrefix}deliverer` }
+}
+
+/** What the pipeline is built from. `rejectedPartitions`: as the topic has them. */
+export function pipelineSettings(config: Config, roles: Roles, rejectedPartitions: number): PipelineSettings {
+  const { deliverer, router, retry, kafka } = config
+  const topics = topicNames(config)
+  const sources = sourceTopics(topics).length
+  return {
+    roles,
+    topics,
+    lanes: config.topics.lanes,
+    rejectedPartitions,
+    tiers: config.topics.tiers,
+    policy: {
+      maxAttempts: retry.maxAttempts,
+      baseMs: retry.base,
+      factor: retry.factor,
+      capMs: retry.cap,
+      retryAfterCapMs: retry.retryAfterCap,
+    },
+    groups: groupNames(config),
+    transactionalIdPrefix: `${kafka.groupPrefix}lane.`,
+    router: {
+      maxBytes: router.maxEventBytes,
+      maxHeaders: router.maxHeaders,
+      maxWaitingRecords: 4_000,
+      maxWaitingBytes: 8 * 1024 * 1024,
+      maxWriteBytes: 4 * 1024 * 1024,
+      commitEveryMs: router.commitEvery,
+    },
+    executor: {
+      maxInFlight: deliverer.maxInFlight,
+      maxInFlightBytes: deliverer.maxInFlightBytes,
+      retryShare: deliverer.retryShare,
+      maxPerSubscription: deliverer.perSubscription,
+      maxPerOrigin: deliverer.perOrigin,
+    },
+    flow: {
+      maxRecords: deliverer.bufferPerLane.records,
+      maxBytes: deliverer.bufferPerLane.bytes,
+      tierMaxRecords: 1_000,
+      tierMaxBytes: Math.max(1024 * 1024, Math.floor(deliverer.bufferPerLane.bytes / sources)),
+    },
+    maxBytes: deliverer.maxBufferBytes,
+    commit: { records: deliverer.commitRecords, everyMs: deliverer.commitEvery, movesEveryMs: deliverer.commitMovesEvery },
+    lines: { maxHeld: 64, maxBuffer: 64, maxOpenUnordered: 32 },
+    maxWaitingPerSubscription: Math.max(16, Math.floor(deliverer.bufferPerLane.records / 4)),
+    maxSpan: powerOfTwo(deliverer.spanOffsets),
+    drainMs: deliverer.drain,
+    leaseMs: Math.floor(kafka.sessionTimeout * 0.7),
+  }
+}
+
+function powerOfTwo(atMost: number): number {
+  return 2 ** Math.floor(Math.log2(atMost))
+}

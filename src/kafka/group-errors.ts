@@ -37,6 +37,8 @@ const byType: Readonly<Record<string, Trouble>> = {
   KAFKA_STORAGE_ERROR: 'metadata',
   UNKNOWN_TOPIC_OR_PARTITION: 'topic',
   OFFSET_OUT_OF_RANGE: 'offset',
+  // A broker on its way down answers with it.
+  UNKNOWN: 'unavailable',
   REQUEST_TIMED_OUT: 'unavailable',
   NETWORK_EXCEPTION: 'unavailable',
   SASL_AUTHENTICATION_FAILED: 'forbidden',
@@ -48,6 +50,7 @@ const byType: Readonly<Record<string, Trouble>> = {
   INVALID_GROUP_ID: 'forbidden',
   INVALID_SESSION_TIMEOUT: 'forbidden',
   INCONSISTENT_GROUP_PROTOCOL: 'forbidden',
+  GROUP_MAX_SIZE_REACHED: 'forbidden',
   UNSUPPORTED_VERSION: 'forbidden',
 }
 
@@ -80,9 +83,20 @@ export function troubleOf(error: unknown): Trouble {
   if (error instanceof HooktideError) return byCode[error.code] ?? 'unexpected'
   const { type, name, code } = (error ?? {}) as { type?: unknown; name?: unknown; code?: unknown }
   if (typeof code === 'string' && tlsCodes.test(code)) return 'forbidden'
+  if (typeof code === 'string' && /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND)/.test(code))
+    return 'unavailable'
   if (typeof type === 'string' && Object.hasOwn(byType, type)) return byType[type] as Trouble
   if (typeof name === 'string' && Object.hasOwn(byName, name)) return byName[name] as Trouble
   return 'unexpected'
+}
+
+/** A topic made a moment ago may be unknown to a broker, and so may any to one that has just started. */
+const topicGraceMs = 3000
+
+/** What a start need not wait for any longer: only a person can heal it. */
+export function isFinal(error: unknown, waitedMs: number): boolean {
+  const trouble = troubleOf(error)
+  return trouble === 'forbidden' || (trouble === 'topic' && waitedMs > topicGraceMs)
 }
 
 /** The error a caller sees. */

@@ -51,6 +51,13 @@ export class GroupLink {
     this.#refreshedMono = this.#client.deps.clock.mono()
   }
 
+  /** Topics that have more partitions than when last looked. */
+  async grown(): Promise<string[]> {
+    const before = this.counts()
+    await this.refresh()
+    return [...this.counts()].filter(([topic, now]) => now > (before.get(topic) ?? now)).map(([topic]) => topic)
+  }
+
   async node(nodeId: number): Promise<Broker> {
     return this.within('connect', this.#link.node(nodeId))
   }

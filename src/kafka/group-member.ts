@@ -144,6 +144,16 @@ export class GroupMember {
     }
   }
 
+  /** A heartbeat while something else goes on. Never rejects; false when the membership is gone. */
+  async beat(link: GroupLink): Promise<boolean> {
+    try {
+      await this.heartbeat(link)
+    } catch (error) {
+      if (troubleOf(error) === 'evicted') this.lose(error)
+    }
+    return this.active
+  }
+
   /**
    * One OffsetCommit under the generation that holds now. Never repeated here: kafkajs's own retry would send it again
    * under the generation of a later rejoin, and turn back the offset of whoever owns the partition then.

@@ -4,12 +4,15 @@ import type { Clock, Observer } from '../ports.ts'
 const firstMs = 100
 const longestMs = 2000
 
+/** A coordinator that moves or is being made is gone for a moment in any case: worth a line only when it lasts. */
+const quietMs = 2000
+
 /** A stretch of time in which nothing works: one line when it begins, one when it is over, none in between. */
 export class Outage {
   readonly #clock: Clock
   readonly #observer: Observer
   readonly #group: string
-  #now: { readonly sinceMono: number; tries: number } | undefined
+  #now: { readonly sinceMono: number; tries: number; told: boolean } | undefined
 
   constructor(clock: Clock, observer: Observer, group: string) {
     this.#clock = clock
@@ -22,20 +25,22 @@ export class Outage {
   }
 
   /** Counts one failure and returns how long to wait before the next try; a little random, so that members do not come in step. */
-  failed(error: unknown): number {
-    if (this.#now === undefined) {
-      this.#now = { sinceMono: this.#clock.mono(), tries: 0 }
+  failed(error: unknown, expected: 'passing' | 'lasting' = 'lasting'): number {
+    this.#now ??= { sinceMono: this.#clock.mono(), tries: 0, told: false }
+    const now = this.#now
+    if (!now.told && (expected === 'lasting' || this.#clock.mono() - now.sinceMono > quietMs)) {
+      now.told = true
       this.#observer.log('warn', 'consumer.unavailable', { group: this.#group, reason: messageOf(error) })
     }
-    const delayMs = Math.min(longestMs, firstMs * 2 ** Math.min(this.#now.tries++, 10))
+    const delayMs = Math.min(longestMs, firstMs * 2 ** Math.min(now.tries++, 10))
     return delayMs * (0.8 + 0.4 * this.#clock.random())
   }
 
   over(): void {
     if (this.#now === undefined) return
-    const { sinceMono, tries } = this.#now
+    const { sinceMono, tries, told } = this.#now
     this.#now = undefined
     const afterMs = Math.round(this.#clock.mono() - sinceMono)
-    this.#observer.log('info', 'consumer.recovered', { group: this.#group, afterMs, tries })
+    if (told) this.#observer.log('info', 'consumer.recovered', { group: this.#group, afterMs, tries })
   }
 }

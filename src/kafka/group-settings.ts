@@ -7,6 +7,8 @@ export interface GroupSettings {
   readonly maxWaitMs: number
   readonly maxBytes: number
   readonly maxBytesPerPartition: number
+  /** How old metadata may get before added partitions are looked for. */
+  readonly metadataMaxAgeMs: number
 }
 
 const defaults: GroupSettings = {
@@ -16,6 +18,7 @@ const defaults: GroupSettings = {
   maxBytes: 4 * 1024 * 1024,
   // Holds the largest batch our own producers write, so that no partition has to wait until it comes first in a fetch.
   maxBytesPerPartition: 1024 * 1024,
+  metadataMaxAgeMs: 30_000,
 }
 
 export function groupSettings(given: Partial<GroupSettings> | undefined): GroupSettings {

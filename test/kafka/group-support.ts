@@ -117,7 +117,10 @@ export async function stock(brokers: string) {
   await producer.connect()
   return {
     kafka,
+    kafkajs: library.kafkajs,
+    socketFactory: library.socketFactory,
     admin,
+    producer,
     async topic(numPartitions = 1, config: Record<string, string> = {}): Promise<string> {
       const topic = `t-${randomUUID().slice(0, 8)}`
       const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))

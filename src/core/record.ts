@@ -33,6 +33,8 @@ export interface FetchedBatch {
   readonly nextOffset: number
   /** Log end (high watermark) the broker reported with the fetch. */
   readonly highWatermark: number
+  /** Ranges of offsets that were passed over because they can't be read (foreign codec, damage, bomb). Absent: none. */
+  readonly undecodable?: readonly { readonly offset: number; readonly nextOffset: number; readonly reason: string }[]
 }
 
 /** A committed (or to be committed) position of a consumer group. `offset` is null where the group has none. */

@@ -8,7 +8,7 @@ import { FetchGroup } from './fetch-group.ts'
 import type { Broker } from './internals.ts'
 import type { Link } from './link.ts'
 import { library } from './load.ts'
-import { type Undecodable, visible } from './record-set.ts'
+import { visible } from './record-set.ts'
 
 interface ListOffsetsResponse {
   readonly responses: readonly {
@@ -52,9 +52,7 @@ export class KafkaLogReader implements LogReader {
     return this.#bounds(topic, partitions, earliest)
   }
 
-  async fetch(
-    at: TopicPartition & { from: number; maxBytes?: number; maxWaitMs?: number },
-  ): Promise<FetchedBatch & { undecodable: readonly Undecodable[] }> {
+  async fetch(at: TopicPartition & { from: number; maxBytes?: number; maxWaitMs?: number }): Promise<FetchedBatch> {
     const { topic, partition } = at
     const maxBytes = at.maxBytes ?? defaultMaxBytes
     const maxWaitMs = at.maxWaitMs ?? 0
@@ -78,7 +76,8 @@ export class KafkaLogReader implements LogReader {
         this.#client.deps.observer.log('error', 'kafka.undecodable', { topic, partition, offset, nextOffset, reason })
       }
       const { records, undecodable } = seen
-      return { topic, partition, records, nextOffset, highWatermark: Number(data.highWatermark), undecodable }
+      const batch = { topic, partition, records, nextOffset, highWatermark: Number(data.highWatermark) }
+      return undecodable.length === 0 ? batch : { ...batch, undecodable }
     }
   }
 

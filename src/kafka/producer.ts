@@ -44,9 +44,7 @@ export class KafkaProducer implements Producer {
     return new Promise((resolve, reject) => {
       const deadlineMs = this.#client.deps.clock.mono() + this.#client.deadlineMs
       this.#queue.push({ records, deadlineMs, appended: [], left: records.length, resolve, reject })
-      this.#running ??= this.#run().finally(() => {
-        this.#running = null
-      })
+      this.#running ??= this.#run()
     })
   }
 
@@ -70,6 +68,8 @@ export class KafkaProducer implements Producer {
         this.#failAll(batch, error)
       }
     }
+    // In the same step as the look at the queue: a send in between would wait for ever.
+    this.#running = null
   }
 
   #take(): Send[] {

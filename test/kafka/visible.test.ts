@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type RecordBatch, visible } from '../../src/kafka/record-set.ts'
-import { stockKafkajs } from '../support/stock-kafkajs.ts'
-import { record, testClient, testKafka, testTopic, valuesOf } from '../support/kafka.ts'
 import { KafkaTransactionalProducer } from '../../src/kafka/transactional-producer.ts'
-import { addresses } from '../support/kafka.ts'
+import { addresses, record, testClient, testKafka, testTopic, valuesOf } from '../support/kafka.ts'
+import { stockKafkajs } from '../support/stock-kafkajs.ts'
 
 interface Step {
   readonly producer: number
@@ -20,8 +19,24 @@ function log(steps: readonly Step[], order: (n: number) => number) {
   const all: number[] = []
   let offset = 0
   const push = (producer: number, control: 'abort' | 'commit' | null) => {
-    const records = [{ offset, timestampMs: 0, key: control === null ? null : Buffer.from([0, 0, 0, control === 'abort' ? 0 : 1]), value: null, headers: {} }]
-    batches.push({ baseOffset: offset, nextOffset: offset + 1, producerId: producer, transactional: true, control, records, undecodable: [] })
+    const records = [
+      {
+        offset,
+        timestampMs: 0,
+        key: control === null ? null : Buffer.from([0, 0, 0, control === 'abort' ? 0 : 1]),
+        value: null,
+        headers: {},
+      },
+    ]
+    batches.push({
+      baseOffset: offset,
+      nextOffset: offset + 1,
+      producerId: producer,
+      transactional: true,
+      control,
+      records,
+      undecodable: [],
+    })
     offset++
   }
   for (const { producer, act } of steps) {
@@ -43,12 +58,18 @@ function log(steps: readonly Step[], order: (n: number) => number) {
   // Only what is decided is fetched; the open tail lies above the stable offset.
   const stable = Math.min(offset, ...[...open.values()].map(({ first }) => first))
   const shown = batches.filter((b) => b.nextOffset <= stable)
-  const listed = aborted.map((t, i) => ({ t, rank: order(i) })).sort((a, b) => a.rank - b.rank).map(({ t }) => t)
+  const listed = aborted
+    .map((t, i) => ({ t, rank: order(i) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ t }) => t)
   return { batches: shown, aborted: listed, expected: all.filter((o) => o < stable && !hidden.has(o)), stable }
 }
 
 const steps = fc.array(
-  fc.record({ producer: fc.nat(3), act: fc.constantFrom('write', 'write', 'abort', 'commit') as fc.Arbitrary<Step['act']> }),
+  fc.record({
+    producer: fc.nat(3),
+    act: fc.constantFrom('write', 'write', 'abort', 'commit') as fc.Arbitrary<Step['act']>,
+  }),
   { maxLength: 60 },
 )
 
@@ -71,7 +92,13 @@ describe('what a read-committed reader sees (row 1)', () => {
   it('takes a record whose key looks like an abort marker for a record; the stock library lets the rest through', () => {
     const looksLike = { offset: 0, timestampMs: 0, key: Buffer.alloc(4), value: null, headers: {} }
     const data = (offset: number, records = [{ ...looksLike, offset }]): RecordBatch => ({
-      baseOffset: offset, nextOffset: offset + 1, producerId: 1, transactional: true, control: null, records, undecodable: [],
+      baseOffset: offset,
+      nextOffset: offset + 1,
+      producerId: 1,
+      transactional: true,
+      control: null,
+      records,
+      undecodable: [],
     })
     const aborted = [{ producerId: '1', firstOffset: '0' }]
     expect(visible({ batches: [data(0), data(1)], bytes: 1 }, aborted, 0).records).toEqual([])
@@ -91,7 +118,12 @@ describe('what a read-committed reader sees (row 1)', () => {
     const raw = new kafkajs.Kafka({ brokers: await addresses(), logLevel: 0, retry: { initialRetryTime: 5 } })
     const producers = await Promise.all(
       ['a', 'b', 'c'].map(async (name) => {
-        const producer = raw.producer({ transactionalId: `${topic}-${name}`, idempotent: true, maxInFlightRequests: 1, createPartitioner: () => () => 0 })
+        const producer = raw.producer({
+          transactionalId: `${topic}-${name}`,
+          idempotent: true,
+          maxInFlightRequests: 1,
+          createPartitioner: () => () => 0,
+        })
         await producer.connect()
         return producer
       }),
@@ -99,7 +131,8 @@ describe('what a read-committed reader sees (row 1)', () => {
     for (let round = 0; round < 3; round++) {
       const open = []
       for (const producer of producers) open.push(await producer.transaction())
-      for (let i = 0; i < 2; i++) for (const txn of open) await txn.send({ topic, messages: [{ value: `abort-${round}` }] })
+      for (let i = 0; i < 2; i++)
+        for (const txn of open) await txn.send({ topic, messages: [{ value: `abort-${round}` }] })
       for (const txn of open.reverse()) await txn.abort()
       const writer = new KafkaTransactionalProducer(client, `${topic}-w`)
       await writer.transact({ records: [record(topic, `commit-${round}`)], group: topic, offsets: [] })
@@ -109,7 +142,10 @@ describe('what a read-committed reader sees (row 1)', () => {
     expect(await valuesOf(kafka, topic)).toEqual(['commit-0', 'commit-1', 'commit-2'])
 
     const stock = stockKafkajs()<typeof import('kafkajs')>('')
-    const consumer = new stock.Kafka({ brokers: await addresses(), logLevel: 0 }).consumer({ groupId: topic, maxWaitTimeInMs: 50 })
+    const consumer = new stock.Kafka({ brokers: await addresses(), logLevel: 0 }).consumer({
+      groupId: topic,
+      maxWaitTimeInMs: 50,
+    })
     await consumer.connect()
     await consumer.subscribe({ topics: [topic], fromBeginning: true })
     const got: string[] = []

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import type { OutRecord } from '../../src/core/record.ts'
-import { createKafka } from '../../src/kafka/kafka.ts'
 import { KafkaClient, type KafkaOptions } from '../../src/kafka/client.ts'
+import { createKafka } from '../../src/kafka/kafka.ts'
 import { library } from '../../src/kafka/load.ts'
 import type { Kafka, Observer } from '../../src/ports.ts'
 import { testBroker } from './broker.ts'
@@ -18,14 +18,23 @@ export function notingObserver(): Observer & { readonly noted: Noted[] } {
   return { noted, log: (_level, name, fields = {}) => noted.push({ name, fields }), count() {}, time() {} }
 }
 
-export async function testKafka(options: Partial<KafkaOptions> = {}, observer: Observer = notingObserver()): Promise<Kafka> {
-  const kafka = createKafka({ brokers: await addresses(), clientId: 'test', ...options }, { clock: realClock, observer })
+export async function testKafka(
+  options: Partial<KafkaOptions> = {},
+  observer: Observer = notingObserver(),
+): Promise<Kafka> {
+  const kafka = createKafka(
+    { brokers: await addresses(), clientId: 'test', ...options },
+    { clock: realClock, observer },
+  )
   onTestFinished(() => kafka.close())
   return kafka
 }
 
 export async function testClient(options: Partial<KafkaOptions> = {}): Promise<KafkaClient> {
-  return new KafkaClient({ brokers: await addresses(), clientId: 'test', ...options }, { clock: realClock, observer: notingObserver() })
+  return new KafkaClient(
+    { brokers: await addresses(), clientId: 'test', ...options },
+    { clock: realClock, observer: notingObserver() },
+  )
 }
 
 let count = 0
@@ -35,18 +44,30 @@ export async function addresses(): Promise<string[]> {
 }
 
 /** A topic of this test alone. */
-export async function testTopic(config: { partitions?: number; entries?: Record<string, string> } = {}): Promise<string> {
+export async function testTopic(
+  config: { partitions?: number; entries?: Record<string, string> } = {},
+): Promise<string> {
   const topic = `t-${process.pid}-${Date.now().toString(36)}-${++count}`
   const admin = new library.kafkajs.Kafka({ brokers: await addresses(), logLevel: 0 }).admin()
   await admin.connect()
   const configEntries = Object.entries(config.entries ?? {}).map(([name, value]) => ({ name, value }))
-  await admin.createTopics({ topics: [{ topic, numPartitions: config.partitions ?? 1, configEntries }], waitForLeaders: true })
+  await admin.createTopics({
+    topics: [{ topic, numPartitions: config.partitions ?? 1, configEntries }],
+    waitForLeaders: true,
+  })
   await admin.disconnect()
   return topic
 }
 
 export function record(topic: string, value: string | Buffer | null, more: Partial<OutRecord> = {}): OutRecord {
-  return { topic, partition: 0, key: null, value: typeof value === 'string' ? Buffer.from(value) : value, headers: {}, ...more }
+  return {
+    topic,
+    partition: 0,
+    key: null,
+    value: typeof value === 'string' ? Buffer.from(value) : value,
+    headers: {},
+    ...more,
+  }
 }
 
 /** All values of a partition as a read-committed reader finds them, from the start to the stable end. */

@@ -3,7 +3,16 @@ import type { ISocketFactory } from 'kafkajs'
 import { onTestFinished } from 'vitest'
 
 /** Kafka API keys that tests aim at. */
-export const api = { produce: 0, fetch: 1, metadata: 3, initProducerId: 22, addPartitions: 24, addOffsets: 25, endTxn: 26, txnOffsetCommit: 28 } as const
+export const api = {
+  produce: 0,
+  fetch: 1,
+  metadata: 3,
+  initProducerId: 22,
+  addPartitions: 24,
+  addOffsets: 25,
+  endTxn: 26,
+  txnOffsetCommit: 28,
+} as const
 
 interface Rule {
   readonly apiKey: number
@@ -119,7 +128,7 @@ export async function tcpProxy(target: string): Promise<TcpProxy> {
 
 /** Calls `take` with each complete length-prefixed message, length included. */
 function frames(take: (frame: Buffer) => void): (data: Buffer) => void {
-  let buffered = Buffer.alloc(0)
+  let buffered: Buffer = Buffer.alloc(0)
   return (data) => {
     buffered = buffered.length === 0 ? data : Buffer.concat([buffered, data])
     while (buffered.length >= 4) {

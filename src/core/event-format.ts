@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EventIdentity } from './delivery-id.ts'
 import type { EventLimits, EventProblem, EventResult } from './event.ts'
+import { isTraceparent, maxKeyChars, Refusal, rules } from './event-rules.ts'
 import type { HeaderMap, InRecord, TopicPartition } from './record.ts'
 import { fail, ok } from './result.ts'
 
@@ -14,16 +15,6 @@ interface Attributes {
   readonly key: string | undefined
   readonly contentType: string
   readonly traceparent: string | undefined
-}
-
-/** Thrown inside this file only; `parseEvent` turns it into a value. */
-class Refusal {
-  readonly code: EventProblem
-  readonly reason: string
-  constructor(code: EventProblem, reason: string) {
-    this.code = code
-    this.reason = reason
-  }
 }
 
 /**
@@ -54,19 +45,13 @@ function parse(record: InRecord, at: TopicPartition, limits: EventLimits): Event
 
   const found = attributes(headers, value)
   if (found.type === undefined) throw new Refusal('missing-type', noType)
-  check('bad-type', 'type', found.type, typePattern, typeRemedy)
-  if (found.id !== undefined) checkText('bad-id', 'id', found.id, 256)
-  if (found.source !== undefined) checkText('bad-source', 'source', found.source, 1024)
+  rules.type(found.type)
+  if (found.id !== undefined) rules.id(found.id)
+  if (found.source !== undefined) rules.source(found.source)
   const tenant = found.tenant ?? 'default'
-  check('bad-tenant', 'tenant', tenant, tenantPattern, tenantRemedy)
-  if (found.key !== undefined) checkText('bad-key', 'key', found.key, maxKeyChars)
-  check(
-    'bad-content-type',
-    'content type',
-    found.contentType,
-    contentTypePattern,
-    'write type/subtype, at most 256 characters',
-  )
+  rules.tenant(tenant)
+  if (found.key !== undefined) rules.key(found.key)
+  rules.contentType(found.contentType)
   const position = { t: 'position', topic: at.topic, partition: at.partition, offset: record.offset } as const
   let identity: EventIdentity = position
   if (found.id !== undefined && found.source !== undefined)
@@ -82,8 +67,7 @@ function parse(record: InRecord, at: TopicPartition, limits: EventLimits): Event
     contentType: found.contentType,
     timeMs: Math.max(0, record.timestampMs),
     // A broken trace context is dropped, not refused (W3C Trace Context 3.2): the event matters more.
-    traceparent:
-      found.traceparent !== undefined && traceparentPattern.test(found.traceparent) ? found.traceparent : null,
+    traceparent: found.traceparent !== undefined && isTraceparent(found.traceparent) ? found.traceparent : null,
     body: value,
   })
 }
@@ -195,31 +179,8 @@ function keyOfRecord(key: Buffer | null): string | null {
   }
 }
 
-function check(code: EventProblem, name: string, value: string, pattern: RegExp, remedy: string): void {
-  if (!pattern.test(value)) throw new Refusal(code, `${name} ${shown(value)} is malformed; ${remedy}`)
-}
-
-function checkText(code: EventProblem, name: string, value: string, maxChars: number): void {
-  if (value === '' || value.length > maxChars || /\p{Cc}/u.test(value) || !value.isWellFormed())
-    throw new Refusal(
-      code,
-      `${name} ${shown(value)} is malformed; 1 to ${maxChars} characters, none of them a control character`,
-    )
-}
-
-function shown(value: string): string {
-  return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}…` : value)
-}
-
 /** ignoreBOM false: a byte order mark is skipped, as JSON readers may (RFC 8259, 8.1). */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-const maxKeyChars = 1024
-const typePattern = /^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}$/
-const typeRemedy = "use letters, digits, '_', '.', '/', ':' and '-', at most 128, first one a letter, digit or '_'"
-const tenantPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$/
-const tenantRemedy = "use letters, digits, '.', '_', ':' and '-', at most 100"
-const contentTypePattern = /^(?=.{3,256}$)[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+\s*(;[\x20-\x7e]*)?$/
-const traceparentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 const noTypeRemedy = 'set header event-type, or ce_* headers'
 const noType = `the event has no type; ${noTypeRemedy}, or write a JSON envelope with "type"`
 const problemOf: Readonly<Record<string, EventProblem>> = {

@@ -98,6 +98,6 @@ test('a Secret prints as *** wherever it ends up', () => {
     Object.values(secret).join(),
   ]
   for (const text of ways) expect(text).not.toContain('hunter2')
-  expect(ways[0]).toBe('***')
+  expect([ways[0], ways[1], ways[3]]).toEqual(['***', '***', '***'])
   expect(secret.reveal()).toBe('hunter2')
 })

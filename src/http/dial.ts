@@ -85,8 +85,13 @@ export function dial(target: Target, options: DialOptions, done: Done): () => vo
       if (ended || phase === 'tls') return destroy(socket)
       const remote = parseIp(socket.remoteAddress ?? '')
       const tested = parseIp(address)
-      if (remote === null || tested === null || !sameIp(remote, tested))
-        return end(new Failure('blocked', `connected to ${socket.remoteAddress}, but ${address} was tested`), null)
+      if (remote === null || tested === null || !sameIp(remote, tested)) {
+        // No remote address at all: the endpoint was gone again before it could be asked whom it belongs to.
+        const wrong = `connected to ${socket.remoteAddress}, but ${address} was tested`
+        const gone = 'the endpoint closed the connection at once'
+        end(remote === null ? new Failure('reset', gone) : new Failure('blocked', wrong), null)
+        return
+      }
       stopNext?.()
       for (const other of sockets) if (other !== socket) destroy(other)
       if (target.secure) secure(socket)

@@ -1,4 +1,5 @@
 import { promises as dns } from 'node:dns'
+import { readFileSync } from 'node:fs'
 import { parseIp } from '../core/ip.ts'
 import type { Clock } from '../ports.ts'
 import { Failure } from './failure.ts'
@@ -125,7 +126,7 @@ export class Resolver {
   }
 }
 
-/** The system's name servers over c-ares: UDP, no threads. A trailing dot keeps search domains out of it. */
+/** The system's name servers over c-ares: UDP, no threads, no search domains. */
 export function systemQuery(servers?: readonly string[]): Query {
   const resolver = new dns.Resolver({ timeout: 800, tries: 3 })
   if (servers !== undefined) resolver.setServers(servers)
@@ -135,6 +136,17 @@ export function systemQuery(servers?: readonly string[]): Query {
       : resolver.resolve6(name, { ttl: true }))
     return answers.map(({ address, ttl }) => ({ address, ttlS: ttl }))
   }
+}
+
+/** What a running Hooktide asks: the hosts file as it stands now, then the system's name servers. */
+export function systemResolver(clock: Clock): Resolver {
+  let hosts = ''
+  try {
+    hosts = readFileSync('/etc/hosts', 'utf8')
+  } catch {
+    // A system without one still has localhost.
+  }
+  return new Resolver({ clock, query: systemQuery(), hosts: parseHosts(hosts) })
 }
 
 /** `/etc/hosts` text → names, with `localhost` always on the loopback (RFC 6761). */

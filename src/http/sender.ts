@@ -9,7 +9,7 @@ import { Exchange } from './exchange.ts'
 import { Failure } from './failure.ts'
 import { buildHeaders } from './headers.ts'
 import { createNetwork, type Network, type TlsOptions } from './network.ts'
-import { Resolver, systemQuery } from './resolver.ts'
+import { type Resolver, systemResolver } from './resolver.ts'
 
 export interface SenderOptions {
   readonly clock: Clock
@@ -45,7 +45,7 @@ export class HttpSender implements Sender {
   readonly #pool: ConnectionPool
   readonly #open = new Map<Exchange, (reply: Reply) => void>()
   readonly #targets = new Map<string, Result<Target>>()
-  #closed = false
+  #closed: Promise<void> | null = null
   #whenEmpty: (() => void) | null = null
 
   constructor(options: SenderOptions) {
@@ -59,7 +59,7 @@ export class HttpSender implements Sender {
     this.#pool = new ConnectionPool({
       clock,
       policy: this.#policy,
-      resolver: options.resolver ?? new Resolver({ clock, query: systemQuery() }),
+      resolver: options.resolver ?? systemResolver(clock),
       network: options.network ?? createNetwork({ rootCertificates, ...options.tls }),
       connectTimeoutMs: options.connectTimeoutMs ?? 3000,
       keepAliveMs: options.keepAliveMs ?? 4000,
@@ -74,7 +74,8 @@ export class HttpSender implements Sender {
   }
 
   post(post: Post): Promise<Reply> {
-    if (this.#closed) return Promise.resolve({ t: 'interrupted', detail: 'the sender is closed', durationMs: 0 })
+    if (this.#closed !== null)
+      return Promise.resolve({ t: 'interrupted', detail: 'the sender is closed', durationMs: 0 })
     try {
       return this.#begin(post)
     } catch (error) {
@@ -88,14 +89,12 @@ export class HttpSender implements Sender {
   }
 
   /** Takes no more posts, lets open ones end (their deadlines bound it; `abortAll` ends them now), closes every socket. */
-  async close(): Promise<void> {
-    this.#closed = true
-    if (this.#open.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#whenEmpty = resolve
-      })
-    }
-    this.#pool.closeAll()
+  close(): Promise<void> {
+    this.#closed ??= new Promise<void>((resolve) => {
+      this.#whenEmpty = resolve
+      if (this.#open.size === 0) resolve()
+    }).then(() => this.#pool.closeAll())
+    return this.#closed
   }
 
   #begin(post: Post): Promise<Reply> {

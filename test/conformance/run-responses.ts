@@ -122,7 +122,8 @@ async function attempt(item: ResponseCase, certificates: Certificates) {
   if (sender.stats.posts !== 0) problems.push(`${sender.stats.posts} posts still open`)
   await waitFor(
     () => sender.stats.open === 0 && (played?.open() ?? 0) === 0,
-    500,
+    // Closing takes the server as long as reading what was under way.
+    2000,
     () => problems.push('a socket stayed open'),
   )
   for (const reply of replies) {

@@ -5,6 +5,7 @@ import { type Config, table } from './config/table.ts'
 import { HooktideError, messageOf } from './core/error.ts'
 import { type Problem, problemText } from './core/result.ts'
 
+export { leaseMs } from './config/checks.ts'
 export type { Config } from './config/table.ts'
 
 export interface ConfigSource {

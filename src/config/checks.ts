@@ -12,6 +12,8 @@ export const longestHeapWaitMs = 60_000
 /** Moves one delay may take through the ladder; each is a record written and read again. */
 export const mostHops = 100
 const manyHops = 40
+/** Two heartbeats (2 s each) may be lost before a healthy member stops working. */
+const leastLeaseMs = 5000
 /** JoinGroup itself, after the drain (design, kafkajs row 9). */
 const rejoinSlackMs = 2000
 
@@ -100,6 +102,11 @@ export function worstHops(tiers: readonly Tier[], longestMs: number): number {
   return hops
 }
 
+/** Nothing is POSTed any more when the coordinator has not confirmed our membership for so long: what is open then ends before someone else may start it. */
+export function leaseMs(c: Config): number {
+  return c.kafka.sessionTimeoutMs - c.http.totalTimeoutMs - commitSlackMs
+}
+
 /** The lease rule: an open POST must be able to end, and its settlement to be committed, before someone else may start it. */
 function times(c: Config, bad: Bad, warnings: string[]): void {
   const { shutdown, http, kafka, deliverer } = c
@@ -123,13 +130,21 @@ function times(c: Config, bad: Bad, warnings: string[]): void {
     warnings.push(
       `shutdown.drain (${d(shutdown.drainMs)}) is shorter than one POST may take (${d(post)}): each stop can repeat open deliveries; raise it`,
     )
-  const lease = Math.min(kafka.sessionTimeoutMs, kafka.rebalanceTimeoutMs) - rejoinSlackMs
-  if (deliverer.drainMs > lease)
+  const lease = leaseMs(c)
+  if (lease < leastLeaseMs)
+    bad(
+      'kafka.sessionTimeout',
+      d(kafka.sessionTimeoutMs),
+      `leaves no time to start POSTs: it must be at least http.totalTimeout + ${d(commitSlackMs + leastLeaseMs)}`,
+      'raise it, or lower http.totalTimeout',
+    )
+  const mostDrain = kafka.sessionTimeoutMs - rejoinSlackMs
+  if (deliverer.drainMs > mostDrain)
     bad(
       'deliverer.drain',
       d(deliverer.drainMs),
-      `is above ${d(lease)} = min(kafka.sessionTimeout, kafka.rebalanceTimeout) − ${d(rejoinSlackMs)}`,
-      'lower it, or raise both time-outs',
+      `is above ${d(mostDrain)} = kafka.sessionTimeout − ${d(rejoinSlackMs)}`,
+      'lower it, or raise kafka.sessionTimeout',
     )
   else if (deliverer.drainMs < post)
     warnings.push(
@@ -205,6 +220,8 @@ function limits(c: Config, warnings: string[]): void {
       warnings.push(
         `deliverer.${key} (${deliverer[key]}) is above deliverer.maxInFlight (${deliverer.maxInFlight}) and limits nothing; lower it`,
       )
+  if (deliverer.bufferBytes < deliverer.bufferPerLane.bytes)
+    warnings.push('deliverer.bufferBytes is below deliverer.bufferPerLane.bytes, which then limits nothing; raise it')
   if (deliverer.commitMovesEveryMs > deliverer.commitEveryMs)
     warnings.push('deliverer.commitMovesEvery is above deliverer.commitEvery and is never waited for; lower it')
   if (c.http.maxSocketsPerOrigin < Math.min(deliverer.perOrigin, deliverer.maxInFlight))

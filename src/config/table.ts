@@ -39,10 +39,9 @@ export const table = {
       username: optional(text('', path, 'write the user name')),
       passwordRef: reference(),
     },
-    connectTimeout: duration('5s', '100ms', '2m'),
-    requestTimeout: duration('30s', '1s', '5m'),
-    sessionTimeout: duration('30s', '6s', '5m'),
-    rebalanceTimeout: duration('60s', '6s', '30m'),
+    connectTimeout: duration('3s', '100ms', '2m'),
+    requestTimeout: duration('15s', '1s', '5m'),
+    sessionTimeout: duration('20s', '6s', '5m'),
   },
   topics: {
     prefix: text('webhooks.', /^[A-Za-z0-9._-]{0,100}$/, 'use letters, digits, ".", "_" and "-"'),
@@ -77,6 +76,7 @@ export const table = {
       bytes: size('8MiB', '1MiB', '1GiB'),
     },
     maxBufferBytes: size('128MiB', '8MiB', '64GiB'),
+    bufferBytes: size('128MiB', '1MiB', '64GiB'),
     drain: duration('15s', '0', '10m'),
   },
   retry: {

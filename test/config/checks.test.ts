@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { worstHops } from '../../src/config/checks.ts'
-import { loadConfig } from '../../src/config.ts'
+import { leaseMs, loadConfig } from '../../src/config.ts'
 import { Ladder } from '../../src/core/ladder.ts'
 
 const tier = (delay: string) => ({ name: `retry-${delay}`, delay })
@@ -25,7 +25,8 @@ describe('stops the start', () => {
     ['base above cap', { retry: { base: '3h' } }, 'retry.cap (2h): is below retry.base (3h)'],
     ['connect above total', { http: { connectTimeout: '20s' } }, 'http.connectTimeout (20s)'],
     ['a drain the platform cuts off', { shutdown: { drain: '40s' } }, 'shutdown.gracePeriod (45s): is not above 56s'],
-    ['a drain beyond the lease', { deliverer: { drain: '29s' } }, 'deliverer.drain (29s): is above 28s'],
+    ['a drain beyond the lease', { deliverer: { drain: '19s' } }, 'deliverer.drain (19s): is above 18s'],
+    ['a session too short for a POST', { kafka: { sessionTimeout: '18s' } }, 'kafka.sessionTimeout (18s)'],
     ['events read from our own topic', { topics: { events: ['webhooks.dead'] } }, 'topics.events (webhooks.dead)'],
     ['events read from a tier', { topics: { prefix: '', events: ['retry-10s'] } }, 'topics.events (retry-10s)'],
     [
@@ -56,6 +57,7 @@ describe('is legal, with a warning', () => {
     ['a cap that limits nothing', { deliverer: { perSubscription: 1000 } }, 'limits nothing'],
     ['fewer sockets than POSTs', { http: { maxSocketsPerOrigin: 8 } }, 'wait for a socket'],
     ['metadata services', { http: { allowMetadata: true } }, 'metadata'],
+    ['a buffer bound above that of the process', { deliverer: { bufferBytes: '4MiB' } }, 'limits nothing'],
     ['a moves bound above the commit bound', { deliverer: { commitMovesEvery: '5s' } }, 'never waited for'],
   ])('%s', (_, overrides, warning) => {
     const { warnings } = loadConfig({ overrides })
@@ -64,11 +66,13 @@ describe('is legal, with a warning', () => {
 })
 
 test('the lease rule holds for the defaults: an open POST ends and is committed before anyone else may start it', () => {
-  const { shutdown, http, deliverer, kafka } = loadConfig().config
+  const { config } = loadConfig()
+  const { shutdown, http, deliverer, kafka } = config
   expect(shutdown.gracePeriodMs).toBeGreaterThan(shutdown.drainMs + http.totalTimeoutMs + 3000)
   expect(shutdown.drainMs).toBeGreaterThan(http.totalTimeoutMs)
   expect(deliverer.drainMs).toBeGreaterThan(http.totalTimeoutMs)
-  expect(deliverer.drainMs).toBeLessThanOrEqual(Math.min(kafka.sessionTimeoutMs, kafka.rebalanceTimeoutMs) - 2000)
+  expect(deliverer.drainMs).toBeLessThanOrEqual(kafka.sessionTimeoutMs - 2000)
+  expect(leaseMs(config) + http.totalTimeoutMs).toBeLessThan(kafka.sessionTimeoutMs)
 })
 
 test('the bound on moves is the worst of all delays the ladder really takes', () => {

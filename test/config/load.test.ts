@@ -3,6 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ConfigSource, loadConfig } from '../../src/config.ts'
 import { HooktideError } from '../../src/core/error.ts'
+import { type GuardSettings, guardPolicy, strictPolicy } from '../../src/core/guard-policy.ts'
+import { Ladder } from '../../src/core/ladder.ts'
+import type { RetryPolicy } from '../../src/core/retry-policy.ts'
 
 function problems(source: ConfigSource): readonly string[] {
   try {
@@ -172,4 +175,13 @@ test('any tree is a configuration or a list of problems, never another exception
       expect(found.every((line) => line.length > 10)).toBe(true)
     }),
   )
+})
+
+test('groups of the configuration fit the parts that take them', () => {
+  const { config } = loadConfig()
+  const policy: RetryPolicy = config.retry
+  const guard: GuardSettings = config.http
+  const ladder = new Ladder(config.topics.tiers, 0)
+  expect(guardPolicy(guard)).toEqual({ ok: true, value: strictPolicy })
+  expect(ladder.pick(policy.capMs)).toBe(4)
 })

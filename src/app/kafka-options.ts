@@ -12,9 +12,9 @@ export function kafkaOptions(config: Config, references: References): KafkaOptio
     clientId: kafka.clientId,
     ssl: kafka.ssl.enabled ? tls(kafka.ssl) : undefined,
     sasl: sasl(kafka.sasl, references),
-    connectTimeoutMs: kafka.connectTimeout,
-    requestTimeoutMs: kafka.requestTimeout,
-    group: { sessionMs: kafka.sessionTimeout, heartbeatMs: Math.min(2_000, Math.floor(kafka.sessionTimeout / 5)) },
+    connectTimeoutMs: kafka.connectTimeoutMs,
+    requestTimeoutMs: kafka.requestTimeoutMs,
+    group: { sessionMs: kafka.sessionTimeoutMs, heartbeatMs: Math.min(2_000, Math.floor(kafka.sessionTimeoutMs / 5)) },
   }
 }
 

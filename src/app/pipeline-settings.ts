@@ -39,10 +39,10 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
     tiers: config.topics.tiers,
     policy: {
       maxAttempts: retry.maxAttempts,
-      baseMs: retry.base,
+      baseMs: retry.baseMs,
       factor: retry.factor,
-      capMs: retry.cap,
-      retryAfterCapMs: retry.retryAfterCap,
+      capMs: retry.capMs,
+      retryAfterCapMs: retry.retryAfterCapMs,
     },
     groups: groupNames(config),
     transactionalIdPrefix: `${kafka.groupPrefix}lane.`,
@@ -52,7 +52,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       maxWaitingRecords: 4_000,
       maxWaitingBytes: 8 * 1024 * 1024,
       maxWriteBytes: 4 * 1024 * 1024,
-      commitEveryMs: router.commitEvery,
+      commitEveryMs: router.commitEveryMs,
     },
     executor: {
       maxInFlight: deliverer.maxInFlight,
@@ -68,12 +68,12 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       tierMaxBytes: Math.max(1024 * 1024, Math.floor(deliverer.bufferPerLane.bytes / sources)),
     },
     maxBytes: deliverer.maxBufferBytes,
-    commit: { records: deliverer.commitRecords, everyMs: deliverer.commitEvery, movesEveryMs: deliverer.commitMovesEvery },
+    commit: { records: deliverer.commitRecords, everyMs: deliverer.commitEveryMs, movesEveryMs: deliverer.commitMovesEveryMs },
     lines: { maxHeld: 64, maxBuffer: 64, maxOpenUnordered: 32 },
     maxWaitingPerSubscription: Math.max(16, Math.floor(deliverer.bufferPerLane.records / 4)),
     maxSpan: powerOfTwo(deliverer.spanOffsets),
-    drainMs: deliverer.drain,
-    leaseMs: Math.floor(kafka.sessionTimeout * 0.7),
+    drainMs: deliverer.drainMs,
+    leaseMs: Math.floor(kafka.sessionTimeoutMs * 0.7),
   }
 }
 

@@ -10,6 +10,11 @@ export interface FetchAt extends TopicPartition {
   readonly from: number
   readonly maxBytes: number
   readonly maxWaitMs: number
+  /**
+   * In a request of its own. Only the first partition of a request gets a batch larger than its `maxBytes`; the others
+   * get nothing then, which looks like an empty log.
+   */
+  readonly alone?: boolean
 }
 
 export interface FetchedPartition {
@@ -87,7 +92,10 @@ export class FetchGroup {
   #take(nodeId: number): Waiting[] {
     const taken = new Map<string, Waiting>()
     const rest: Waiting[] = []
-    for (const waiting of this.#queues.get(nodeId) ?? []) {
+    const queue = this.#queues.get(nodeId) ?? []
+    const single = queue.findIndex(({ at }) => at.alone === true)
+    if (single >= 0) return queue.splice(single, 1)
+    for (const waiting of queue) {
       const key = `${waiting.at.partition}/${waiting.at.topic}`
       if (taken.has(key)) rest.push(waiting)
       else taken.set(key, waiting)

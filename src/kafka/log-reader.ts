@@ -57,10 +57,11 @@ export class KafkaLogReader implements LogReader {
     const maxBytes = at.maxBytes ?? defaultMaxBytes
     const maxWaitMs = at.maxWaitMs ?? 0
     let from = at.from
+    let alone = false
     const [link, group] = maxWaitMs > 0 ? this.#polling() : [this.#link, this.#now]
     for (;;) {
       const data = await this.#insist(link, { operation: 'fetch', topic }, maxWaitMs, async () => {
-        const data = await group.fetch({ topic, partition, from, maxBytes, maxWaitMs })
+        const data = await group.fetch({ topic, partition, from, maxBytes, maxWaitMs, alone })
         if (data.errorCode !== 0 && data.errorCode !== offsetOutOfRangeCode) throw errorOf(data.errorCode, topic)
         return data
       })
@@ -68,9 +69,14 @@ export class KafkaLogReader implements LogReader {
         from = await this.#insideLog(topic, partition, from)
         continue
       }
-      const seen = visible(data.messages, data.abortedTransactions, from)
-      // An empty answer below the stable end: compaction has taken everything up to it, markers included.
       const stable = Number(data.lastStableOffset)
+      if (data.messages.bytes === 0 && stable > from && !alone) {
+        // Something is there, or was: a batch above `maxBytes`, or compaction has taken all of it. Alone, only the latter is empty.
+        alone = true
+        continue
+      }
+      const seen = visible(data.messages, data.abortedTransactions, from)
+      // Empty below the stable end: compaction has taken everything up to it, markers included.
       const nextOffset = data.messages.bytes === 0 && stable > from ? stable : seen.nextOffset
       for (const { offset, nextOffset, reason } of seen.undecodable) {
         this.#client.deps.observer.log('error', 'kafka.undecodable', { topic, partition, offset, nextOffset, reason })

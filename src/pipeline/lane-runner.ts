@@ -375,7 +375,7 @@ export class LaneRunner {
 }
 
 const sweepPauseMs = 5
-const sweepBytes = 512 * 1024
+const sweepBytes = 1024 * 1024
 
 function codeOf(error: unknown): string {
   return error instanceof HooktideError ? error.code : 'internal'

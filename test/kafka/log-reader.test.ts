@@ -130,6 +130,24 @@ describe('log reader', () => {
     expect(await reader.fetch({ topic, partition: 0, from: 3 })).toMatchObject({ records: [], nextOffset: 3 })
   })
 
+  it('never takes a batch above maxBytes for an empty log, also when partitions share a request', async () => {
+    const topic = await testTopic({ partitions: 3 })
+    const kafka = await testKafka()
+    const value = 'x'.repeat(300_000)
+    for (const partition of [0, 1, 2]) {
+      await kafka.producer().send([record(topic, value, { partition }), record(topic, `${partition}`, { partition })])
+    }
+    const reader = kafka.reader()
+    const batches = await Promise.all(
+      [0, 1, 2].map((partition) => reader.fetch({ topic, partition, from: 0, maxBytes: 20_000, maxWaitMs: 100 })),
+    )
+    expect(batches.map(({ records, nextOffset }) => [records.length, nextOffset])).toEqual([
+      [2, 2],
+      [2, 2],
+      [2, 2],
+    ])
+  })
+
   it('waits up to maxWaitMs for something new, on many partitions side by side', async () => {
     const partitions = 8
     const topic = await testTopic({ partitions })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { HooktideError } from '../core/error.ts'
 import { findTool, runCommand } from './command.ts'
@@ -8,6 +9,7 @@ import type { Finding } from './java.ts'
 import type { BrokerDeps, BrokerOptions, OwnBroker } from './options.ts'
 import { atOurEnd } from './processes.ts'
 import { singleNode } from './properties.ts'
+import { removeRunFile, takeOver, writeRunFile } from './run-file.ts'
 import { waitUntil } from './wait.ts'
 
 /** Same version as broker/pom.xml; a test compares. */
@@ -62,6 +64,29 @@ function variable(key: string): string {
   return `KAFKA_${key.replaceAll('_', '__').replaceAll('-', '___').replaceAll('.', '_').toUpperCase()}`
 }
 
+async function runDocker(
+  deps: BrokerDeps,
+  options: BrokerOptions,
+  docker: string,
+  args: readonly string[],
+  timeoutMs: number,
+): Promise<void> {
+  const result = await runCommand(deps.clock, docker, args, { env: options.env, timeoutMs })
+  if (result.code === 0) return
+  throw new HooktideError('broker.unavailable', `docker ${args[0]} failed`, {
+    details: result.output.trim().split('\n').slice(-15),
+    remedy: 'Try the command by hand, or force another way with HOOKTIDE_BROKER=local or KAFKA_BROKERS.',
+  })
+}
+
+export async function pullImage(deps: BrokerDeps, options: BrokerOptions, docker: string): Promise<void> {
+  const inspect = ['image', 'inspect', '--format', '{{.Id}}', kafkaImage]
+  const here = await runCommand(deps.clock, docker, inspect, { env: options.env, timeoutMs: commandTimeoutMs })
+  if (here.code === 0) return
+  deps.progress(`Fetching ${kafkaImage} by Docker (once) …`)
+  await runDocker(deps, options, docker, ['pull', '--quiet', kafkaImage], pullTimeoutMs)
+}
+
 export async function startDocker(deps: BrokerDeps, options: BrokerOptions, docker: string): Promise<OwnBroker> {
   if (options.security !== undefined) {
     throw new HooktideError('usage', 'a broker with TLS, SASL or ACLs can only be started locally', {
@@ -69,21 +94,13 @@ export async function startDocker(deps: BrokerDeps, options: BrokerOptions, dock
     })
   }
   const name = containerName(options.dataDir)
-  const run = async (args: readonly string[], timeoutMs = commandTimeoutMs) => {
-    const result = await runCommand(deps.clock, docker, args, { env: options.env, timeoutMs })
-    if (result.code === 0) return
-    throw new HooktideError('broker.unavailable', `docker ${args[0]} failed`, {
-      details: result.output.trim().split('\n').slice(-15),
-      remedy: 'Try the command by hand, or force another way with HOOKTIDE_BROKER=local or KAFKA_BROKERS.',
-    })
-  }
+  const run = (args: readonly string[]) => runDocker(deps, options, docker, args, commandTimeoutMs)
   const quietly = (args: readonly string[]) =>
     runCommand(deps.clock, docker, args, { env: options.env, timeoutMs: commandTimeoutMs })
+  await pullImage(deps, options, docker)
+  await mkdir(options.dataDir, { recursive: true })
+  await takeOver(deps, options)
   const port = options.port ?? ((await freePorts(1))[0] as number)
-  if ((await quietly(['image', 'inspect', '--format', '{{.Id}}', kafkaImage])).code !== 0) {
-    deps.progress(`Fetching ${kafkaImage} by Docker (once) …`)
-    await run(['pull', '--quiet', kafkaImage], pullTimeoutMs)
-  }
   // A container of this name is a leftover of a crash. Its data is in the volume, which stays.
   await quietly(['rm', '--force', name])
   deps.progress('Starting Kafka in Docker …')
@@ -101,11 +118,13 @@ export async function startDocker(deps: BrokerDeps, options: BrokerOptions, dock
     await quietly(['stop', '--time', '10', name])
     await quietly(['rm', '--force', name])
     callOff()
+    await removeRunFile(options.dataDir)
   }
   const signal = (word: string) => void quietly([word, name])
   try {
     await run(dockerRunArgs(options, name, port))
     await untilServing()
+    await writeRunFile(deps, options.dataDir, { kind: 'docker', pid: 0, port, secure: {} })
   } catch (error) {
     await stop()
     throw error

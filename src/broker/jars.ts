@@ -32,7 +32,7 @@ export async function ensureJars(deps: BrokerDeps, options: BrokerOptions): Prom
     const mvn = await findTool(options.env, 'mvn')
     if (mvn === null) throw new HooktideError('broker.unavailable', 'no mvn on PATH', { remedy: 'Install Maven.' })
     await removeLeftovers(options.cacheDir, folder)
-    const partial = `${folder}.partial-${deps.process.pid}`
+    const partial = `${folder}.partial-${deps.system.pid}`
     await mkdir(join(partial, 'jars'), { recursive: true })
     // Maven works on a copy: it must not write next to our pom.
     await cp(options.pomFile, join(partial, 'pom.xml'))

@@ -5,42 +5,16 @@ import { HooktideError } from '../core/error.ts'
 import { freePorts, isFree } from './free-ports.ts'
 import { answersKafka } from './handshake.ts'
 import { withLock } from './lock.ts'
-import type { BrokerDeps, BrokerOptions, OwnBroker, RunningBroker } from './options.ts'
+import type { BrokerDeps, BrokerOptions, OwnBroker } from './options.ts'
 import { atOurEnd } from './processes.ts'
 import { type LocalLayout, propertiesText, serverProperties } from './properties.ts'
-import {
-  endLeftover,
-  isOurBroker,
-  ownerLives,
-  propertiesName,
-  readRunFile,
-  removeRunFile,
-  writeRunFile,
-} from './run-file.ts'
+import { propertiesName, removeRunFile, takeOver, writeRunFile } from './run-file.ts'
 import { ensureStorage, type JavaCall, logDirOf } from './storage.ts'
 import { waitUntil } from './wait.ts'
 
 const startTimeoutMs = 120_000
 const stopGraceMs = 10_000
 const logName = 'broker.log'
-
-/** A broker that a living process runs on this data directory already, if one answers; its `stop` does nothing. */
-export async function findRunning(deps: BrokerDeps, options: Pick<BrokerOptions, 'dataDir' | 'env'>) {
-  const dataDir = resolve(options.dataDir)
-  const file = await readRunFile(dataDir)
-  if (file === null || !(await ownerLives(deps, file))) return null
-  if (!(await isOurBroker(deps, { dataDir, env: options.env }, file.pid))) return null
-  if (!(await answersKafka(deps.clock, '127.0.0.1', file.port, 5000))) return null
-  const running: RunningBroker = {
-    brokers: `127.0.0.1:${file.port}`,
-    kind: 'local',
-    owned: false,
-    pid: file.pid,
-    secure: file.secure,
-    stop: async () => undefined,
-  }
-  return running
-}
 
 /** Starts Kafka in a Java process of ours and waits until it serves. `java` and the jars have been found before. */
 export async function startLocal(
@@ -58,15 +32,7 @@ export async function startLocal(
   }
   const waiting = 'Waiting for another process that starts a broker here …'
   return withLock(deps, join(options.dataDir, 'start.lock'), { timeoutMs: startTimeoutMs, waiting }, async () => {
-    const last = await readRunFile(options.dataDir)
-    if (last !== null) {
-      if ((await ownerLives(deps, last)) && (await isOurBroker(deps, options, last.pid))) {
-        throw new HooktideError('broker.unavailable', `a broker (pid ${last.pid}) uses ${options.dataDir} already`, {
-          remedy: `Use it with KAFKA_BROKERS=127.0.0.1:${last.port}, or end process ${last.owner}, which runs it.`,
-        })
-      }
-      await endLeftover(deps, options, last)
-    }
+    await takeOver(deps, options)
     const broker = new LocalBroker(deps, options, java)
     await broker.first(options.port ?? (await lastPort(options.dataDir)))
     return broker
@@ -200,7 +166,7 @@ class LocalBroker implements OwnBroker {
     if (child.pid === undefined) return `${this.#java.path} could not be started`
     this.#callOff = atOurEnd(env, killScript, [String(child.pid)])
     const secure = this.secure
-    await writeRunFile(this.#deps, dataDir, { pid: child.pid, port: layout.plainPort, secure })
+    await writeRunFile(this.#deps, dataDir, { kind: 'local', pid: child.pid, port: layout.plainPort, secure })
     const serves = () => !ended && answersKafka(this.#deps.clock, '127.0.0.1', layout.plainPort, 2000)
     const options = { timeoutMs: startTimeoutMs, everyMs: 100, giveUp: () => ended }
     if ((await waitUntil(this.#deps.clock, serves, options)) && !ended) return null

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { HooktideError } from '../core/error.ts'
 import type { BrokerDeps } from './options.ts'
@@ -16,7 +16,7 @@ export async function withLock<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   await mkdir(dirname(path), { recursive: true })
-  const mine = JSON.stringify({ pid: deps.process.pid, started: await startMark(deps.process.pid) })
+  const mine = JSON.stringify({ pid: deps.system.pid, started: await startMark(deps.system.pid) })
   const start = deps.clock.mono()
   let told = false
   while (!(await take(deps, path, mine))) {
@@ -37,15 +37,20 @@ export async function withLock<T>(
 }
 
 async function take(deps: BrokerDeps, path: string, mine: string): Promise<boolean> {
+  // A link appears with its content or not at all: nobody can see a lock without its holder.
+  const draft = `${path}.draft-${deps.system.pid}`
+  await writeFile(draft, mine)
   try {
-    await writeFile(path, mine, { flag: 'wx' })
+    await link(draft, path)
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await rm(draft, { force: true })
   }
   const seen = await readFile(path, 'utf8').catch(() => null)
   if (seen === null || seen === mine || (await holderLives(deps, seen))) return false
-  const grave = `${path}.stale-${deps.process.pid}`
+  const grave = `${path}.stale-${deps.system.pid}`
   try {
     await rename(path, grave)
   } catch {
@@ -63,7 +68,7 @@ async function holderLives(deps: BrokerDeps, text: string): Promise<boolean> {
     if (!isAlive(deps, holder.pid)) return false
     return holder.started === null || holder.started === (await startMark(holder.pid))
   } catch {
-    // Written this moment (empty) or damaged; an empty one becomes whole within the next tries, or its writer is gone.
+    // Not written by us.
     return false
   }
 }

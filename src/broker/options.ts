@@ -51,7 +51,7 @@ export interface BrokerDeps {
   /** One line for a person before each step that can take seconds. */
   readonly progress: (line: string) => void
   /** This process and the system's signals: `process.pid` and `process.kill`. */
-  readonly process: { readonly pid: number; kill(pid: number, signal: NodeJS.Signals | 0): void }
+  readonly system: { readonly pid: number; kill(pid: number, signal: NodeJS.Signals | 0): void }
 }
 
 export interface RunningBroker {

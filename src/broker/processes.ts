@@ -6,7 +6,7 @@ import { waitUntil } from './wait.ts'
 
 export function isAlive(deps: BrokerDeps, pid: number): boolean {
   try {
-    deps.process.kill(pid, 0)
+    deps.system.kill(pid, 0)
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
@@ -36,7 +36,7 @@ export async function startMark(pid: number): Promise<string | null> {
 
 export function signal(deps: BrokerDeps, pid: number, name: NodeJS.Signals): void {
   try {
-    deps.process.kill(pid, name)
+    deps.system.kill(pid, name)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }

@@ -1,10 +1,11 @@
 import { HooktideError } from '../core/error.ts'
 import { findTool } from './command.ts'
-import { findDocker, kafkaImage, startDocker } from './docker.ts'
+import { findDocker, kafkaImage, pullImage, startDocker } from './docker.ts'
 import { ensureJars, hasJars, jarFolder } from './jars.ts'
 import { type Finding, findJava, leastJava } from './java.ts'
-import { findRunning, startLocal } from './local.ts'
+import { startLocal } from './local.ts'
 import type { BrokerDeps, BrokerKind, BrokerOptions, OwnBroker, RunningBroker } from './options.ts'
+import { findRunning } from './run-file.ts'
 
 /**
  * A broker for development, tests and the demo: KAFKA_BROKERS if set; else the one that another process runs on this
@@ -17,9 +18,9 @@ export async function startBroker(options: BrokerOptions, deps: BrokerDeps): Pro
   if (forced === 'url' || forced === null) {
     if (url !== null) return { brokers: url, kind: 'url', owned: false, secure: {}, stop: async () => undefined }
   }
-  if (forced !== 'url' && forced !== 'docker') {
+  if (forced !== 'url') {
     const running = await findRunning(deps, options)
-    if (running !== null) return running
+    if (running !== null && (forced === null || forced === running.kind)) return running
   }
   return startOwnBroker(options, deps)
 }
@@ -44,8 +45,20 @@ export async function startOwnBroker(options: BrokerOptions, deps: BrokerDeps): 
   throw noBroker(forced, reasons)
 }
 
+/** Fetches what a start will need (once, minutes) and starts nothing. Without a way to a broker it does nothing. */
+export async function prepareBroker(options: BrokerOptions, deps: BrokerDeps): Promise<void> {
+  const forced = forcedKind(options)
+  if (forced === 'url' || (forced === null && urlOf(options) !== null)) return
+  if (forced !== 'local') {
+    const docker = await findDocker(deps, options)
+    if (docker.ok) return pullImage(deps, options, docker.value)
+    if (forced === 'docker') return
+  }
+  if ((await findLocal(deps, options)).ok) await ensureJars(deps, options)
+}
+
 /** Java, and Maven unless Kafka's jars are here already. */
-async function findLocal(deps: BrokerDeps, options: BrokerOptions): Promise<Finding<string>> {
+export async function findLocal(deps: BrokerDeps, options: BrokerOptions): Promise<Finding<string>> {
   const java = await findJava(deps.clock, options.env)
   const mvn = (await hasJars(await jarFolder(options))) || (await findTool(options.env, 'mvn')) !== null
   if (java.ok && mvn) return java

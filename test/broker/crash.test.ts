@@ -5,15 +5,17 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { answersKafka } from '../../src/broker/handshake.ts'
-import { findRunning } from '../../src/broker/local.ts'
+import { findRunning } from '../../src/broker/run-file.ts'
 import { startBroker, startOwnBroker } from '../../src/broker/start.ts'
 import { waitUntil } from '../../src/broker/wait.ts'
+import { whyNoLocalBroker } from '../support/broker.ts'
 import { brokerDeps, brokerOptions } from '../support/broker-options.ts'
 import { realClock } from '../support/clock.ts'
 
 const env = { ...process.env, KAFKA_BROKERS: '', HOOKTIDE_BROKER: 'local' }
 const children: ChildProcess[] = []
 let dataDir: string
+const noJava = (await whyNoLocalBroker()) !== null
 
 beforeAll(async () => {
   dataDir = join(inject('brokerRun'), `crash-${process.pid}`)
@@ -52,62 +54,73 @@ const serves = (brokers: string) => {
   return answersKafka(realClock, host, Number(port), 5000)
 }
 
-test('a broker ends with its owner, also by kill -9, and the next start goes on with its data, port taken or not', async () => {
-  const first = await startInOtherProcess()
-  expect(await serves(first.brokers)).toBe(true)
+test.skipIf(noJava)(
+  'a broker ends with its owner, also by kill -9, and the next start goes on with its data, port taken or not',
+  async () => {
+    const first = await startInOtherProcess()
+    expect(await serves(first.brokers)).toBe(true)
 
-  // While the owner lives, others find the broker and do not end it.
-  const found = await startBroker(options(), brokerDeps)
-  expect(found).toMatchObject({ brokers: first.brokers, owned: false, pid: first.pid })
-  await found.stop()
-  expect(alive(first.pid)).toBe(true)
-  await expect(startOwnBroker(options(), brokerDeps)).rejects.toThrow(/uses .* already/)
+    // While the owner lives, others find the broker and do not end it.
+    const found = await startBroker(options(), brokerDeps)
+    expect(found).toMatchObject({ brokers: first.brokers, owned: false, pid: first.pid })
+    await found.stop()
+    expect(alive(first.pid)).toBe(true)
+    await expect(startOwnBroker(options(), brokerDeps)).rejects.toThrow(/uses .* already/)
 
-  first.child.kill('SIGKILL')
-  expect(await waitUntil(realClock, () => !alive(first.pid), { timeoutMs: 10_000, everyMs: 50 })).toBe(true)
-  expect(await findRunning(brokerDeps, options())).toBe(null)
+    first.child.kill('SIGKILL')
+    expect(await waitUntil(realClock, () => !alive(first.pid), { timeoutMs: 10_000, everyMs: 50 })).toBe(true)
+    expect(await findRunning(brokerDeps, options())).toBe(null)
 
-  // The old port belongs to someone else now, the lock file and the run file are stale.
-  const squatter = createServer().listen(Number(first.brokers.split(':')[1]), '127.0.0.1')
-  await writeFile(join(dataDir, 'start.lock'), '{"pid":999999999,"started":null}')
-  const cluster = await readFile(join(dataDir, 'data', 'meta.properties'), 'utf8')
-  const second = await startOwnBroker(options(), brokerDeps)
-  squatter.close()
-  expect(second.brokers).not.toBe(first.brokers)
-  expect(await serves(second.brokers)).toBe(true)
-  expect(await readFile(join(dataDir, 'data', 'meta.properties'), 'utf8')).toBe(cluster)
+    // The old port belongs to someone else now, the lock file and the run file are stale.
+    const squatter = createServer().listen(Number(first.brokers.split(':')[1]), '127.0.0.1')
+    await writeFile(join(dataDir, 'start.lock'), '{"pid":999999999,"started":null}')
+    const cluster = await readFile(join(dataDir, 'data', 'meta.properties'), 'utf8')
+    const second = await startOwnBroker(options(), brokerDeps)
+    squatter.close()
+    expect(second.brokers).not.toBe(first.brokers)
+    expect(await serves(second.brokers)).toBe(true)
+    expect(await readFile(join(dataDir, 'data', 'meta.properties'), 'utf8')).toBe(cluster)
 
-  // A living leftover of a dead owner (its watchdog died too) is ended; the address stays.
-  const runFile = join(dataDir, 'broker.json')
-  const leftover = { ...JSON.parse(await readFile(runFile, 'utf8')), owner: 999_999_999 }
-  await writeFile(runFile, JSON.stringify(leftover))
-  const third = await startOwnBroker(options(), brokerDeps)
-  expect(alive(second.pid as number)).toBe(false)
-  expect(third.brokers).toBe(second.brokers)
-  expect(await serves(third.brokers)).toBe(true)
-  await third.stop()
-  expect(alive(third.pid as number)).toBe(false)
-}, 110_000)
+    // A living leftover of a dead owner (its watchdog died too) is ended; the address stays.
+    const runFile = join(dataDir, 'broker.json')
+    const leftover = { ...JSON.parse(await readFile(runFile, 'utf8')), owner: 999_999_999 }
+    await writeFile(runFile, JSON.stringify(leftover))
+    const third = await startOwnBroker(options(), brokerDeps)
+    expect(alive(second.pid as number)).toBe(false)
+    expect(third.brokers).toBe(second.brokers)
+    expect(await serves(third.brokers)).toBe(true)
+    await third.stop()
+    expect(alive(third.pid as number)).toBe(false)
+  },
+  110_000,
+)
 
-test('a process that is no broker of this folder is never signalled, and damaged data is put aside', async () => {
-  const bystander = spawn('sleep', ['100'], { stdio: 'ignore' })
-  children.push(bystander)
-  await writeFile(join(dataDir, 'broker.json'), JSON.stringify({ pid: bystander.pid, port: 1, secure: {}, owner: 1e9 }))
-  await writeFile(join(dataDir, 'data', 'meta.properties'), '')
-  const broker = await startOwnBroker(options(), brokerDeps)
-  expect(alive(bystander.pid as number)).toBe(true)
-  expect(await serves(broker.brokers)).toBe(true)
-  expect(await readdir(dataDir)).toContain('data.damaged-1')
+test.skipIf(noJava)(
+  'a process that is no broker of this folder is never signalled, and damaged data is put aside',
+  async () => {
+    const bystander = spawn('sleep', ['100'], { stdio: 'ignore' })
+    children.push(bystander)
+    await writeFile(
+      join(dataDir, 'broker.json'),
+      JSON.stringify({ kind: 'local', pid: bystander.pid, port: 1, secure: {}, owner: 1e9 }),
+    )
+    await writeFile(join(dataDir, 'data', 'meta.properties'), '')
+    const broker = await startOwnBroker(options(), brokerDeps)
+    expect(alive(bystander.pid as number)).toBe(true)
+    expect(await serves(broker.brokers)).toBe(true)
+    expect(await readdir(dataDir)).toContain('data.damaged-1')
 
-  // The scripted faults.
-  await broker.kill()
-  expect(await serves(broker.brokers)).toBe(false)
-  await broker.restart()
-  expect(await serves(broker.brokers)).toBe(true)
-  broker.pause()
-  const [host, port] = broker.brokers.split(':') as [string, string]
-  expect(await answersKafka(realClock, host, Number(port), 300)).toBe(false)
-  broker.resume()
-  expect(await serves(broker.brokers)).toBe(true)
-  await Promise.all([broker.stop(), broker.stop()])
-}, 110_000)
+    // The scripted faults.
+    await broker.kill()
+    expect(await serves(broker.brokers)).toBe(false)
+    await broker.restart()
+    expect(await serves(broker.brokers)).toBe(true)
+    broker.pause()
+    const [host, port] = broker.brokers.split(':') as [string, string]
+    expect(await answersKafka(realClock, host, Number(port), 300)).toBe(false)
+    broker.resume()
+    expect(await serves(broker.brokers)).toBe(true)
+    await Promise.all([broker.stop(), broker.stop()])
+  },
+  110_000,
+)

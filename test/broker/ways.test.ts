@@ -1,7 +1,8 @@
-import { chmod, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { containerName, dockerRunArgs, kafkaImage } from '../../src/broker/docker.ts'
+import { ensureJars, jarFolder } from '../../src/broker/jars.ts'
 import { javaVersion } from '../../src/broker/java.ts'
 import { propertiesText, serverProperties } from '../../src/broker/properties.ts'
 import { startBroker } from '../../src/broker/start.ts'
@@ -78,6 +79,44 @@ describe('without a way to a broker the error names all three and what was found
     expect(error.details).toContain('[ERROR] Could not transfer artifact')
     const again = (await attempt()) as HooktideError
     expect(again.message).toBe(error.message)
+  })
+})
+
+describe('fetching Kafka', () => {
+  const java = 'echo \'openjdk version "21.0.1"\' >&2'
+  // Counts its calls, takes a while, and writes one jar where it was told to.
+  const mvn = `echo call >> "$0.calls"; for a in "$@"; do case "$a" in -DoutputDirectory=*) sleep 0.3; : > "\${a#*=}/kafka_x.jar";; esac; done`
+
+  async function options() {
+    await tool('java', java)
+    await tool('mvn', mvn)
+    const cacheDir = join(folder, 'cache')
+    return brokerOptions(join(folder, 'data'), { cacheDir, env: { ...process.env, PATH: `${folder}:/usr/bin:/bin` } })
+  }
+  const asProcess = (pid: number) => ({
+    ...brokerDeps,
+    progress: () => undefined,
+    system: { ...brokerDeps.system, pid },
+  })
+
+  test('happens once, however many processes need it at the same time', async () => {
+    const both = await options()
+    const folders = await Promise.all([process.pid, process.ppid].map((pid) => ensureJars(asProcess(pid), both)))
+    expect(folders[0]).toBe(folders[1])
+    expect(await readdir(folders[0] as string)).toEqual(['kafka_x.jar'])
+    expect(await readFile(join(folder, 'mvn.calls'), 'utf8')).toBe('call\n')
+    expect(await readdir(both.cacheDir)).toEqual([basename(folders[0] as string)])
+  })
+
+  test('starts again after a copy that was cut off, and after a holder of the lock that is gone', async () => {
+    const given = await options()
+    const wanted = await jarFolder(given)
+    await mkdir(`${wanted}.partial-999999999/jars`, { recursive: true })
+    await writeFile(`${wanted}.partial-999999999/jars/kafka_half.jar`, '')
+    await writeFile(`${wanted}.lock`, '{"pid":999999999,"started":null}')
+    expect(await ensureJars(asProcess(process.pid), given)).toBe(wanted)
+    expect(await readdir(wanted)).toEqual(['kafka_x.jar'])
+    expect(await readdir(given.cacheDir)).toEqual([basename(wanted)])
   })
 })
 

@@ -6,7 +6,7 @@ import { applyPlan, readPlan, verifyTopics } from '../../src/cli/topic-actions.t
 import { readTopicSpecs } from '../../src/cli/topic-folder.ts'
 import type { TopicSpec } from '../../src/core/topic-spec.ts'
 import type { KafkaOptions } from '../../src/kafka/client.ts'
-import { ownBroker } from '../support/broker.ts'
+import { ownBroker, whyNoLocalBroker } from '../support/broker.ts'
 import { type Authority, createAuthority } from '../support/certificates.ts'
 import { clientsOf, grant, secureListeners } from './cluster.ts'
 import { type Acl, aclText, leastAcls, type Role, topicsOf, uses } from './roles.ts'
@@ -30,6 +30,8 @@ const users = roles.flatMap((role) => {
   return [{ user: role, role, missing: null, acls }, ...lacking]
 })
 
+const noJava = (await whyNoLocalBroker()) !== null
+
 let broker: OwnBroker
 let authority: Authority
 let strangers: Authority
@@ -37,6 +39,7 @@ let specs: readonly TopicSpec[]
 let clientCertificate: { certificate: string; key: string }
 
 beforeAll(async () => {
+  if (noJava) return
   authority = await createAuthority('Hooktide test CA')
   strangers = await createAuthority('Another CA')
   clientCertificate = await authority.issue('hooktide')
@@ -77,7 +80,7 @@ async function connect(options: Pick<KafkaOptions, 'brokers' | 'ssl' | 'sasl'>):
   }
 }
 
-describe('logging in', () => {
+describe.skipIf(noJava)('logging in', () => {
   test.each([
     ['scram-sha-512', 'ann', 'ann-512'],
     ['scram-sha-256', 'ann', 'ann-256'],
@@ -224,7 +227,7 @@ function covers(acl: Acl, other: Acl): boolean {
 /** The groups of others are left out of a list silently: there is nobody to refuse. */
 const silent = (acl: Acl) => acl.resource === 'group' && acl.operation === 'DESCRIBE'
 
-describe.each(roles)('the least ACLs of %s', (role) => {
+describe.skipIf(noJava).each(roles)('the least ACLs of %s', (role) => {
   test('suffice for all it does', async () => {
     expect(await attempt(role, role)).toBe('done')
   })

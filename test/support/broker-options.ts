@@ -10,7 +10,7 @@ export const testRuns = join(root, '.hooktide', 'test')
 export const brokerDeps: BrokerDeps = {
   clock: realClock,
   progress: (line) => process.stderr.write(`${line}\n`),
-  process: { pid: process.pid, kill: (pid, signal) => void process.kill(pid, signal) },
+  system: { pid: process.pid, kill: (pid, signal) => void process.kill(pid, signal) },
 }
 
 export function brokerOptions(dataDir: string, more: Partial<BrokerOptions> = {}): BrokerOptions {

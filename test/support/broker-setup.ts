@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { RunningBroker } from '../../src/broker/options.ts'
-import { startBroker } from '../../src/broker/start.ts'
+import { prepareBroker, startBroker } from '../../src/broker/start.ts'
 import { HooktideError, messageOf } from '../../src/core/error.ts'
 import { brokerDeps, brokerOptions, testRuns } from './broker-options.ts'
 
@@ -14,6 +14,8 @@ import { brokerDeps, brokerOptions, testRuns } from './broker-options.ts'
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeOldRuns()
+  // A test's time-out does not cover the first download of Kafka.
+  await prepareBroker(brokerOptions(testRuns), brokerDeps)
   const run = join(testRuns, `run-${process.pid}`)
   await mkdir(run, { recursive: true })
   let broker: Promise<RunningBroker> | null = null

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import type { BrokerOptions, OwnBroker } from '../../src/broker/options.ts'
-import { startOwnBroker } from '../../src/broker/start.ts'
+import { findLocal, startOwnBroker } from '../../src/broker/start.ts'
 import { brokerDeps, brokerOptions } from './broker-options.ts'
 
 declare module 'vitest' {
@@ -20,6 +20,13 @@ export async function testBroker(): Promise<{ readonly brokers: string }> {
   const text = await response.text()
   if (!response.ok) throw new Error(text)
   return { brokers: text }
+}
+
+/** Null where Kafka can run as a Java process, which some tests need; else the reason, for the tests to skip by. */
+export async function whyNoLocalBroker(): Promise<string | null> {
+  const found = await findLocal(brokerDeps, brokerOptions(inject('brokerRun')))
+  if (!found.ok) console.warn(`Skipped: needs Java and Maven (${found.reason})`)
+  return found.ok ? null : found.reason
 }
 
 let count = 0

@@ -220,8 +220,10 @@ function limits(c: Config, warnings: string[]): void {
       warnings.push(
         `deliverer.${key} (${deliverer[key]}) is above deliverer.maxInFlight (${deliverer.maxInFlight}) and limits nothing; lower it`,
       )
-  if (deliverer.bufferBytes < deliverer.bufferPerLane.bytes)
-    warnings.push('deliverer.bufferBytes is below deliverer.bufferPerLane.bytes, which then limits nothing; raise it')
+  if (deliverer.maxBufferBytes < deliverer.bufferPerLane.bytes)
+    warnings.push(
+      'deliverer.maxBufferBytes is below deliverer.bufferPerLane.bytes, which then limits nothing; raise it',
+    )
   if (deliverer.commitMovesEveryMs > deliverer.commitEveryMs)
     warnings.push('deliverer.commitMovesEvery is above deliverer.commitEvery and is never waited for; lower it')
   if (c.http.maxSocketsPerOrigin < Math.min(deliverer.perOrigin, deliverer.maxInFlight))

@@ -76,7 +76,6 @@ export const table = {
       bytes: size('8MiB', '1MiB', '1GiB'),
     },
     maxBufferBytes: size('128MiB', '8MiB', '64GiB'),
-    bufferBytes: size('128MiB', '1MiB', '64GiB'),
     drain: duration('15s', '0', '10m'),
   },
   retry: {

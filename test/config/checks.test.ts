@@ -57,7 +57,11 @@ describe('is legal, with a warning', () => {
     ['a cap that limits nothing', { deliverer: { perSubscription: 1000 } }, 'limits nothing'],
     ['fewer sockets than POSTs', { http: { maxSocketsPerOrigin: 8 } }, 'wait for a socket'],
     ['metadata services', { http: { allowMetadata: true } }, 'metadata'],
-    ['a buffer bound above that of the process', { deliverer: { bufferBytes: '4MiB' } }, 'limits nothing'],
+    [
+      'a buffer bound above that of the process',
+      { deliverer: { maxBufferBytes: '8MiB', bufferPerLane: { bytes: '9MiB' } } },
+      'limits nothing',
+    ],
     ['a moves bound above the commit bound', { deliverer: { commitMovesEvery: '5s' } }, 'never waited for'],
   ])('%s', (_, overrides, warning) => {
     const { warnings } = loadConfig({ overrides })

@@ -124,8 +124,13 @@ export async function stock(brokers: string) {
     async topic(numPartitions = 1, config: Record<string, string> = {}): Promise<string> {
       const topic = `t-${randomUUID().slice(0, 8)}`
       const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
-      await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }] })
-      return topic
+      await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }], waitForLeaders: false })
+      // Created is not yet known to the broker that serves it; a send before that is repeated by kafkajs, in parts.
+      for (;;) {
+        const offsets = await admin.fetchTopicOffsets(topic).catch(() => [])
+        if (offsets.length === numPartitions) return topic
+        await sleep(20)
+      }
     },
     async send(topic: string, partition: number, ...values: string[]): Promise<void> {
       await producer.send({ topic, messages: values.map((value) => ({ partition, value })) })

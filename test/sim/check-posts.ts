@@ -114,20 +114,23 @@ function repeats(
 /** (3) In an ordered line a POST starts only when all before it are final; a step back needs a reason. */
 function order(evidence: Evidence, byDelivery: ReadonlyMap<string, readonly PostEntry[]>): string[] {
   const lines: string[] = []
-  const ordered = evidence.expected.filter((e) => e.ordered && e.key !== null)
+  const ordered = evidence.expected.filter((e) => e.ordered && (e.key !== null || e.line !== undefined))
   const finalMs = finals(evidence, byDelivery)
-  const postsOf = group(evidence.posts, (p) => lineName(p))
-  for (const [line, wanted] of group(ordered, (e) => lineName(e))) {
-    const sorted = wanted.filter((e) => e.optional !== true).sort((a, b) => a.sequence - b.sequence)
+  const known = new Map(ordered.map((e) => [eventName(e), e]))
+  const rankOf = (e: PostEntry | Expected) => known.get(eventName(e))?.rank ?? e.sequence
+  const postsOf = group(evidence.posts, (p) => known.get(eventName(p))?.line ?? lineName(p))
+  for (const [line, wanted] of group(ordered, (e) => e.line ?? lineName(e))) {
+    const sorted = wanted.filter((e) => e.optional !== true).sort((a, b) => rankOf(a) - rankOf(b))
     let previous: PostEntry | undefined
     for (const post of postsOf.get(line) ?? []) {
-      const open = sorted.find((e) => e.sequence < post.sequence && !(finalAt(finalMs, e) <= post.startMs))
+      const rank = rankOf(post)
+      const open = sorted.find((e) => rankOf(e) < rank && !(finalAt(finalMs, e) <= post.startMs))
       if (open !== undefined) {
         const state = finalMs.has(eventName(open)) ? `final only at ${ms(finalAt(finalMs, open))}` : 'not final at all'
         lines.push(`order: ${postName(post)} started while ${eventName(open)} was ${state}`)
       }
       if (previous !== undefined) {
-        const back = post.sequence < previous.sequence
+        const back = rank < rankOf(previous)
         if (back && !disturbed(evidence.faults, previous.startMs, post.startMs)) {
           lines.push(`order: ${postName(post)} went back behind ${postName(previous)}, and nothing happened in between`)
         }

@@ -20,6 +20,9 @@ export interface Expected {
   readonly key: string | null
   readonly sequence: number
   readonly ordered: boolean
+  /** The line it is ordered in and its place there, where that is not its key and sequence. */
+  readonly line?: string
+  readonly rank?: number
   /** The subscription changed while the event was under way: it may be delivered or not. */
   readonly optional?: boolean
 }

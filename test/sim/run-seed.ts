@@ -1,0 +1,295 @@
+import { MatchIndex } from '../../src/core/match-index.ts'
+import { headerMap } from '../../src/core/record.ts'
+import type { Subscription } from '../../src/core/subscription.ts'
+import { unleash } from './chaos.ts'
+import { delivers } from './endpoints.ts'
+import { collectEvidence, type Evidence, type Expected } from './evidence.ts'
+import { checkJournal } from './journal.ts'
+import { type Mode, type Plan, type PlannedSubscription, planOf } from './plan.ts'
+import { layout, type Mistake, World } from './world.ts'
+
+export interface RunOptions {
+  readonly faults?: readonly string[] | null
+  readonly mistake?: Mistake
+  readonly verbose?: (line: string) => void
+}
+
+export interface Verdict {
+  readonly seed: number
+  readonly mode: Mode
+  readonly problems: readonly string[]
+  readonly evidence: Evidence
+  readonly simulatedMs: number
+  readonly timers: number
+  readonly posts: number
+}
+
+interface Produced {
+  readonly name: string
+  readonly partition: number
+  offset: number
+  /** Life of the events topic: it may be recreated. */
+  readonly life: number
+  readonly wanted: readonly Subscription[]
+  readonly key: string | null
+  readonly sequence: number
+  ackMs: number
+}
+
+/** One seed from beginning to end: a world, its faults, their end, and the verdict. */
+export async function runSeed(seed: number, mode: Mode, options: RunOptions = {}): Promise<Verdict> {
+  return new Run(planOf(seed, mode, options.faults ?? null), options).run()
+}
+
+class Run {
+  readonly #plan: Plan
+  readonly #world: World
+  readonly #problems: string[] = []
+  readonly #produced: Produced[] = []
+  readonly #sequences = new Map<string, number>()
+  readonly #reordered = new Set<string>()
+  /** Subscriptions whose set of events is not known exactly: deleted, disabled. */
+  readonly #uncertain = new Set<string>()
+  readonly #partitionTails = new Map<number, Promise<unknown>>()
+  #life = 0
+  #cutOff = false
+
+  constructor(plan: Plan, options: RunOptions) {
+    this.#plan = plan
+    const { verbose } = options
+    this.#world = new World({
+      seed: plan.seed,
+      lanes: plan.lanes,
+      eventPartitions: plan.eventPartitions,
+      workers: plan.workers,
+      ...(options.mistake === undefined ? {} : { mistake: options.mistake }),
+      broker: { faults: plan.faults },
+      settings: {
+        policy: { maxAttempts: plan.maxAttempts, baseMs: 500, factor: 3, capMs: 6_000, retryAfterCapMs: 10_000 },
+        ...(plan.small ? small : {}),
+      },
+      ...(verbose === undefined
+        ? {}
+        : {
+            onLog: (atMs, worker, level, name, fields) =>
+              verbose(`${atMs.toFixed(1)} ${worker} ${level} ${name} ${JSON.stringify(fields)}`),
+          }),
+    })
+  }
+
+  async run(): Promise<Verdict> {
+    const plan = this.#plan
+    const world = this.#world
+    const { clock } = world
+    world.onGone = (id) => {
+      this.#uncertain.add(id)
+      void world.setStatus(id, 'disabled')
+    }
+    const first = plan.subscriptions.filter(({ atMs }) => atMs < 0).map((s) => this.#subscribe(s))
+    await clock.drive(Promise.all(first))
+    const endFaults = unleash(world.broker)
+    world.startAll()
+    const beginMs = clock.mono()
+    const at = (ms: number, fn: () => void) => clock.after(Math.max(0, beginMs + ms - clock.mono()), fn)
+    for (const s of plan.subscriptions) if (s.atMs >= 0) at(s.atMs, () => void this.#subscribe(s))
+    for (const { atMs, subscription, change } of plan.changes) at(atMs, () => this.#change(subscription, change))
+    for (const event of plan.events) at(event.atMs, () => this.#produce(event))
+    for (const { atMs, worker } of plan.restarts) {
+      at(atMs, () => {
+        const who = world.workers[worker]
+        if (who !== undefined) void world.restart(who, 300)
+      })
+    }
+    if (plan.recreateAtMs !== null) at(plan.recreateAtMs, () => this.#recreate())
+    await clock.advance(plan.faultsUntilMs)
+    endFaults()
+    await this.#settleSubscriptions()
+    const ended = await this.#drain()
+    if (!ended) this.#problems.push(`stuck: not everything is final ${plan.boundMs / 1000} s after the last fault`)
+    const evidence = this.#evidence()
+    const problems = [...this.#problems, ...world.fatal.map((f) => `fatal: ${f}`)]
+    problems.push(...checkJournal(evidence, { ended: true }))
+    return {
+      seed: plan.seed,
+      mode: plan.mode,
+      problems,
+      evidence,
+      simulatedMs: clock.mono(),
+      timers: clock.fired,
+      posts: world.receiver.posts.length,
+    }
+  }
+
+  #subscribe({ id, ordering, types, endpoint, kind, maxInFlight }: PlannedSubscription): Promise<void> {
+    const url = `https://${id}.test/${kind}`
+    this.#world.receiver.serve(url, id, endpoint)
+    return this.#world.subscribe(id, { url, ordering, types, ...(maxInFlight === undefined ? {} : { maxInFlight }) })
+  }
+
+  #change(id: string, change: Plan['changes'][number]['change']): void {
+    const world = this.#world
+    const before = world.subscriptions.get(id)
+    if (before === undefined) return
+    switch (change.t) {
+      case 'url': {
+        const url = `https://${id}.test/moved-${change.kind}`
+        world.receiver.serve(url, id, change.endpoint)
+        void world.subscribe(id, { url })
+        return
+      }
+      case 'ordering':
+        this.#reordered.add(id)
+        void world.subscribe(id, { ordering: change.ordering })
+        return
+      case 'pause':
+        if (before.status !== 'active') return
+        void world.setStatus(id, 'paused')
+        world.clock.after(change.forMs, () => {
+          if (world.subscriptions.get(id)?.status === 'paused') void world.setStatus(id, 'active')
+        })
+        return
+      case 'delete':
+        this.#uncertain.add(id)
+        void world.unsubscribe(id)
+        return
+      default:
+        change satisfies never
+    }
+  }
+
+  /** One partition's events one after the other, each until it is acknowledged: their order is known. */
+  #produce({ partition, type, key, bytes }: Plan['events'][number]): void {
+    if (this.#cutOff) return
+    const tail = this.#partitionTails.get(partition) ?? Promise.resolve()
+    const next = tail.then(async () => {
+      if (this.#cutOff) return
+      const world = this.#world
+      const line = key ?? ''
+      const sequence = this.#sequences.get(line) ?? 0
+      this.#sequences.set(line, sequence + 1)
+      const name = `e-${line}-${sequence}`
+      const value = Buffer.from(JSON.stringify({ key, sequence, pad: 'x'.repeat(bytes) }))
+      const headers = headerMap([
+        ['event-type', type],
+        ['event-id', name],
+      ])
+      // Acknowledged subscriptions see it; one that is being written now may or may not.
+      const index = new MatchIndex()
+      for (const s of world.subscriptions.values()) index.set(s)
+      const produced: Produced = {
+        name,
+        partition,
+        offset: -1,
+        life: this.#life,
+        wanted: index.match('default', type),
+        key,
+        sequence,
+        ackMs: world.clock.mono(),
+      }
+      this.#produced.push(produced)
+      produced.offset = await world.append({ topic: 'events', partition, key, value, headers })
+      produced.ackMs = world.clock.mono()
+    })
+    this.#partitionTails.set(partition, next)
+  }
+
+  /** Somebody deletes and creates the topic while nothing runs. What was not routed yet is gone, and counted. */
+  #recreate(): void {
+    const world = this.#world
+    world.holdAll()
+    this.#cutOff = true
+    void Promise.all(this.#partitionTails.values()).then(() => {
+      for (const log of world.broker.logs('events')) world.broker.truncate('events', log.partition, log.end)
+      world.broker.recreateTopic('events')
+      this.#life++
+      world.clock.after(50, () => {
+        world.startAll()
+        // The routers must look before the new log has grown as long as the old one was.
+        world.clock.after(6_000, () => {
+          this.#cutOff = false
+          for (const event of this.#plan.events.slice(0, 30)) this.#produce(event)
+        })
+      })
+    })
+  }
+
+  /** The operator's part: everything that is paused or disabled goes on, with endpoints that answer. */
+  async #settleSubscriptions(): Promise<void> {
+    const world = this.#world
+    await world.clock.drive(Promise.all(this.#partitionTails.values()))
+    await this.#reactivate()
+  }
+
+  async #reactivate(): Promise<void> {
+    const world = this.#world
+    for (const { id, status, url } of [...world.subscriptions.values()]) {
+      if (status === 'active') continue
+      if (status === 'disabled') world.receiver.serve(url, id, delivers())
+      await world.clock.drive(world.setStatus(id, 'active'))
+    }
+  }
+
+  async #drain(): Promise<boolean> {
+    const world = this.#world
+    const untilMs = world.clock.mono() + this.#plan.boundMs
+    while (world.clock.mono() < untilMs) {
+      await world.clock.advance(200)
+      // A 410 may come late.
+      await this.#reactivate()
+      if (world.drained()) return true
+    }
+    return false
+  }
+
+  #evidence(): Evidence {
+    const world = this.#world
+    const expected: Expected[] = []
+    const ranks = this.#lineRanks()
+    for (const event of this.#produced) {
+      const lost = world.broker.losses.some(
+        (l) => l.topic === 'events' && l.partition === event.partition && event.offset >= l.from && event.offset < l.to,
+      )
+      const old = this.#life > event.life
+      for (const { id, ordering } of event.wanted) {
+        const optional = this.#uncertain.has(id) || lost || old
+        expected.push({
+          subscription: id,
+          key: event.key,
+          sequence: event.sequence,
+          ordered: ordering !== 'none' && !this.#reordered.has(id),
+          ...(optional ? { optional } : {}),
+          ...(ordering === 'subscription'
+            ? { line: `${id} as a whole`, rank: ranks.get(`${id}/${event.name}`) ?? -1 }
+            : {}),
+        })
+      }
+    }
+    return collectEvidence(world.broker, layout, {
+      posts: world.receiver.posts,
+      expected,
+      gauges: world.gauges(),
+    })
+  }
+
+  /** The order of a whole subscription is that of its first appearance in `deliveries`. */
+  #lineRanks(): Map<string, number> {
+    const ranks = new Map<string, number>()
+    for (const { record } of this.#world.broker.committed('deliveries')) {
+      if (record === null) continue
+      const name = `${record.headers['ht-sub']}/${record.headers['ht-event']}`
+      if (!ranks.has(name)) ranks.set(name, ranks.size)
+    }
+    return ranks
+  }
+}
+
+/** Bounds so small that parking, relief and pausing are the rule. */
+const small = {
+  flow: { maxRecords: 20, maxBytes: 20_000, tierMaxRecords: 8, tierMaxBytes: 20_000 },
+  lines: { maxHeld: 3, maxBuffer: 3, maxOpenUnordered: 2 },
+  maxWaitingPerSubscription: 6,
+  maxSpan: 64,
+  maxBytes: 60_000,
+  executor: { maxInFlight: 4, maxInFlightBytes: 40_000, retryShare: 0.3, maxPerSubscription: 2, maxPerOrigin: 3 },
+  commit: { records: 10, everyMs: 300, movesEveryMs: 100 },
+}

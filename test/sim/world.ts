@@ -1,0 +1,320 @@
+import { headerMap, type OutRecord } from '../../src/core/record.ts'
+import type { Subscription, SubscriptionStatus } from '../../src/core/subscription.ts'
+import {
+  assemblePipeline,
+  type Pipeline,
+  type PipelineDeps,
+  type PipelineSettings,
+} from '../../src/pipeline/assemble.ts'
+import type { Kafka, Observer } from '../../src/ports.ts'
+import { decodeLaneState, decodeSubscription } from '../../src/schema/decode.ts'
+import type { Layout } from './evidence.ts'
+import { FakeClock } from './fake-clock.ts'
+import { MemoryBroker, type MemoryBrokerOptions } from './memory-broker.ts'
+import { startMs } from './plan.ts'
+import { Receiver } from './receiver.ts'
+
+/** A deliberate mistake around the pipeline's outside world; see `plants.ts`. */
+export interface Mistake {
+  kafka?(kafka: Kafka): Kafka
+  deps?(deps: PipelineDeps): PipelineDeps
+}
+
+export interface WorldOptions {
+  readonly seed: number
+  readonly lanes: number
+  readonly eventPartitions: number
+  readonly workers: number
+  readonly settings?: Partial<PipelineSettings>
+  readonly broker?: MemoryBrokerOptions
+  readonly mistake?: Mistake
+  readonly timeoutMs?: number
+  /** Every log line of every worker. */
+  readonly onLog?: (atMs: number, worker: string, level: string, name: string, fields: object) => void
+}
+
+export const tierDelays = { 'retry-1s': 1_000, 'retry-4s': 4_000 } as const
+
+export const layout: Layout = {
+  group: 'deliverers',
+  deliveries: 'deliveries',
+  tiers: Object.entries(tierDelays).map(([topic, delayMs]) => ({ topic, delayMs })),
+  parked: 'parked',
+  dead: 'dead',
+  attempts: 'attempts',
+  laneState: 'lane-state',
+}
+
+const topics = {
+  deliveries: 'deliveries',
+  tiers: Object.keys(tierDelays),
+  parked: 'parked',
+  laneState: 'lane-state',
+  dead: 'dead',
+  attempts: 'attempts',
+  rejected: 'rejected',
+  events: ['events'],
+  subscriptions: 'subscriptions',
+}
+
+export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}): PipelineSettings {
+  return {
+    roles: { router: true, deliverer: true },
+    topics,
+    lanes,
+    rejectedPartitions: lanes,
+    tiers: Object.entries(tierDelays).map(([name, delayMs]) => ({ name, delayMs })),
+    policy: { maxAttempts: 4, baseMs: 500, factor: 3, capMs: 6_000, retryAfterCapMs: 10_000 },
+    groups: { router: 'routers', deliverer: 'deliverers' },
+    transactionalIdPrefix: 'lane-',
+    router: {
+      maxBytes: 262_144,
+      maxHeaders: 64,
+      maxWaitingRecords: 60,
+      maxWaitingBytes: 1 << 20,
+      maxWriteBytes: 64 << 10,
+      commitEveryMs: 500,
+    },
+    executor: { maxInFlight: 16, maxInFlightBytes: 1 << 20, retryShare: 0.3, maxPerSubscription: 6, maxPerOrigin: 8 },
+    flow: { maxRecords: 200, maxBytes: 1 << 20, tierMaxRecords: 50, tierMaxBytes: 1 << 20 },
+    maxBytes: 8 << 20,
+    commit: { records: 100, everyMs: 400, movesEveryMs: 150 },
+    lines: { maxHeld: 8, maxBuffer: 8, maxOpenUnordered: 4 },
+    maxWaitingPerSubscription: 60,
+    maxSpan: 1_024,
+    drainMs: 3_500,
+    leaseMs: 4_000,
+    ...more,
+  }
+}
+
+interface Worker {
+  readonly id: string
+  pipeline: Pipeline | null
+}
+
+/** The whole pipeline on the memory broker: workers that die and come back, subscriptions, endpoints and producers. */
+export class World {
+  readonly clock: FakeClock
+  readonly broker: MemoryBroker
+  readonly receiver: Receiver
+  readonly workers: Worker[] = []
+  readonly fatal: string[] = []
+  readonly subscriptions = new Map<string, Subscription>()
+  /** Appended events by place, for retention. */
+  readonly #options: WorldOptions
+  readonly #settings: PipelineSettings
+  readonly #operator: ReturnType<Kafka['producer']>
+  onGone: (id: string) => void = () => {}
+  #held = false
+
+  constructor(options: WorldOptions) {
+    this.#options = options
+    this.#settings = settingsOf(options.lanes, options.settings)
+    const { seed, lanes } = options
+    this.clock = new FakeClock({ seed, startMs })
+    this.broker = new MemoryBroker(this.clock, {
+      seed,
+      sessionTimeoutMs: 6_000,
+      rebalanceTimeoutMs: 8_000,
+      transactionTimeoutMs: 10_000,
+      requestTimeoutMs: 2_000,
+      ...options.broker,
+    })
+    this.receiver = new Receiver(this.clock, { seed, timeoutMs: options.timeoutMs ?? 2_000 })
+    this.broker.createTopic('events', { partitions: options.eventPartitions })
+    for (const topic of ['deliveries', 'parked', 'dead', 'attempts', 'rejected']) {
+      this.broker.createTopic(topic, { partitions: lanes })
+    }
+    for (const topic of topics.tiers) this.broker.createTopic(topic, { partitions: lanes, appendTime: true })
+    this.broker.createTopic('lane-state', { partitions: lanes, compacted: true })
+    this.broker.createTopic('subscriptions', { partitions: 1, compacted: true })
+    this.broker.dice.setFor('operator', quietProcess)
+    this.#operator = this.broker.client('operator').producer()
+    this.broker.onCrash((id) => this.#crashed(id))
+    for (let i = 0; i < options.workers; i++) this.workers.push({ id: `w${i}`, pipeline: null })
+  }
+
+  get settings(): PipelineSettings {
+    return this.#settings
+  }
+
+  startAll(): void {
+    this.#held = false
+    for (const worker of this.workers) this.start(worker)
+  }
+
+  start(worker: Worker): void {
+    if (worker.pipeline !== null || this.#held) return
+    const { mistake } = this.#options
+    const client = this.broker.client(worker.id)
+    const { process } = client
+    const deps: PipelineDeps = {
+      kafka: mistake?.kafka?.(client) ?? client,
+      clock: process,
+      observer: this.#observer(worker.id),
+      sender: this.receiver.sender(process),
+      secrets: { keys: () => [{ kind: 'v1', sign: () => '' }] },
+      decodeSubscription,
+      decodeLaneState,
+      originOf: (url) => new URL(url).origin,
+      gone: ({ id }) => this.onGone(id),
+      onFatal: (error) => this.fatal.push(`${worker.id}: ${error.stack}`),
+    }
+    const pipeline = assemblePipeline(this.#settings, mistake?.deps?.(deps) ?? deps)
+    worker.pipeline = pipeline
+    pipeline.start().catch(() => {
+      // A start that fails ends the process; whoever runs it starts it again.
+      if (worker.pipeline === pipeline) this.broker.crash(worker.id)
+    })
+  }
+
+  /** SIGTERM, and a new process afterwards. */
+  async restart(worker: Worker, pauseMs: number): Promise<void> {
+    const { pipeline } = worker
+    if (pipeline === null) return
+    const process = this.broker.process(worker.id)
+    await pipeline.stop()
+    if (worker.pipeline !== pipeline) return
+    process.kill()
+    worker.pipeline = null
+    this.clock.after(pauseMs, () => this.start(worker))
+  }
+
+  /** All workers die and stay down until `startAll`. */
+  holdAll(): void {
+    this.#held = true
+    for (const worker of this.workers) {
+      if (worker.pipeline !== null) this.broker.crash(worker.id)
+    }
+  }
+
+  #crashed(id: string): void {
+    const worker = this.workers.find((w) => w.id === id)
+    if (worker === undefined) return
+    worker.pipeline = null
+    const afterMs = 100 + this.broker.dice.stream('restart')() * 4_000
+    this.clock.after(afterMs, () => this.start(worker))
+  }
+
+  /** Writes the subscription; what is not named stays as it was. Resolves when it is acknowledged. */
+  subscribe(id: string, change: Partial<Subscription>): Promise<void> {
+    const before = this.subscriptions.get(id)
+    const subscription: Subscription = {
+      v: 1,
+      id,
+      tenant: 'default',
+      url: `https://${id}.test/`,
+      types: ['*'],
+      ordering: 'key',
+      status: 'active',
+      secrets: [{ ref: 'env:X' }],
+      createdAtMs: startMs,
+      updatedAtMs: startMs,
+      ...before,
+      ...change,
+    }
+    this.subscriptions.set(id, subscription)
+    return this.#tell(id, Buffer.from(JSON.stringify(subscription)))
+  }
+
+  setStatus(id: string, status: SubscriptionStatus): Promise<void> {
+    return this.subscriptions.has(id) ? this.subscribe(id, { status }) : Promise.resolve()
+  }
+
+  unsubscribe(id: string): Promise<void> {
+    this.subscriptions.delete(id)
+    return this.#tell(id, null)
+  }
+
+  #told: Promise<unknown> = Promise.resolve()
+
+  /** One after the other: a later state must not come before an earlier one that was repeated. */
+  #tell(id: string, value: Buffer | null): Promise<void> {
+    const record = { topic: 'subscriptions', partition: 0, key: id, value, headers: headerMap() }
+    const told = this.#told.then(() => this.append(record).then(() => {}))
+    this.#told = told
+    return told
+  }
+
+  /** Appends until it is acknowledged; returns the offset. */
+  async append(record: OutRecord): Promise<number> {
+    for (;;) {
+      try {
+        const [appended] = await this.#operator.send([record])
+        return appended?.firstOffset ?? -1
+      } catch {
+        await new Promise<void>((resolve) => this.clock.after(50, resolve))
+      }
+    }
+  }
+
+  #observer(worker: string): Observer {
+    const { onLog } = this.#options
+    return {
+      log: (level, name, fields) => onLog?.(this.clock.mono(), worker, level, name, fields ?? {}),
+      count() {},
+      time() {},
+    }
+  }
+
+  /** Everything routed, committed, and no line left: cheap enough to ask often. */
+  drained(): boolean {
+    const { broker } = this
+    if (this.#open() > 0) return false
+    const behind = (group: string, topic: string) =>
+      broker
+        .logs(topic)
+        .some((log) => log.end > log.start && (broker.group(group).committed(log).offset ?? 0) < log.end)
+    if (behind('routers', 'events')) return false
+    if ([topics.deliveries, ...topics.tiers].some((topic) => behind('deliverers', topic))) return false
+    return this.#linesOpen() === 0
+  }
+
+  #open(): number {
+    return this.workers.reduce((n, w) => n + (w.pipeline?.executor.inFlight ?? 0), 0)
+  }
+
+  readonly #lines = new Map<string, Set<string>>()
+  readonly #linesRead = new Map<number, number>()
+
+  #linesOpen(): number {
+    let open = 0
+    for (const log of this.broker.logs('lane-state')) {
+      const lines = this.#lines.get(`${log.partition}`) ?? new Set()
+      this.#lines.set(`${log.partition}`, lines)
+      if (log.stableEnd < log.end) return 1
+      for (let i = this.#linesRead.get(log.partition) ?? 0; i < log.history.length; i++) {
+        const { record, txn } = log.history[i] as (typeof log.history)[number]
+        const key = record?.key?.toString()
+        if (key === undefined || !key.startsWith('line:') || txn?.state === 'aborted') continue
+        if (record?.value == null) lines.delete(key)
+        else lines.add(key)
+      }
+      this.#linesRead.set(log.partition, log.history.length)
+      open += lines.size
+    }
+    return open
+  }
+
+  gauges(): Record<string, number> {
+    const gauges: Record<string, number> = {}
+    for (const { id, pipeline } of this.workers) {
+      if (pipeline === null) continue
+      gauges[`${id} inFlight`] = pipeline.executor.inFlight
+      gauges[`${id} ready`] = pipeline.executor.ready
+      gauges[`${id} bytes`] = pipeline.budget.bytes
+    }
+    return gauges
+  }
+}
+
+/** Operators and producers have no faults of their own: what is produced is known exactly. */
+const quietProcess = {
+  crash: 0,
+  callFails: 0,
+  sendStored: 0,
+  sendPartly: 0,
+  sendLate: 0,
+  gap: 0,
+}

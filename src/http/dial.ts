@@ -5,6 +5,7 @@ import { parseIp, sameIp } from '../core/ip.ts'
 import type { Target } from '../core/url-rules.ts'
 import type { Clock } from '../ports.ts'
 import { connectFailureOf, Failure } from './failure.ts'
+import { fairAfter } from './fair-timer.ts'
 import type { Network } from './network.ts'
 import type { Resolver } from './resolver.ts'
 
@@ -34,7 +35,7 @@ export function dial(target: Target, options: DialOptions, done: Done): () => vo
   let ended = false
   let stopNext: (() => void) | null = null
   let untried: string[] = []
-  const stopTimer = clock.after(options.connectTimeoutMs, () =>
+  const stopTimer = fairAfter(clock, options.connectTimeoutMs, () =>
     end(new Failure(phase, `${phaseNames[phase]} not done within ${options.connectTimeoutMs} ms`), null),
   )
 

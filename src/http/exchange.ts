@@ -4,6 +4,7 @@ import { pickRetryAfter } from '../core/retry-after.ts'
 import type { Target } from '../core/url-rules.ts'
 import type { Clock } from '../ports.ts'
 import { type Failure, failureOf } from './failure.ts'
+import { fairAfter } from './fair-timer.ts'
 
 /** Kept of a response body, for people. */
 const excerptBytes = 4096
@@ -64,7 +65,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.headers = options.headers
     this.body = options.body
     this.#startMs = options.clock.mono()
-    this.#stopTimer = options.clock.after(options.deadlineMs, () => this.#deadline())
+    this.#stopTimer = fairAfter(options.clock, options.deadlineMs, () => this.#deadline())
   }
 
   get settled(): boolean {
@@ -160,7 +161,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return
     const leftMs = Math.max(0, this.#options.deadlineMs - this.#durationMs())
     this.#stopTimer()
-    this.#stopTimer = this.#options.clock.after(Math.min(ms, leftMs), () => this.#deadline())
+    this.#stopTimer = fairAfter(this.#options.clock, Math.min(ms, leftMs), () => this.#deadline())
   }
 
   #respond(): void {

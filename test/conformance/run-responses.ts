@@ -36,7 +36,9 @@ export async function runResponses(cases: readonly ResponseCase[], width = 16): 
   const onFault = (error: unknown) => faults.push(`unhandled: ${String(error)}`)
   process.on('unhandledRejection', onFault).on('uncaughtException', onFault)
   try {
-    const lines = await mapConcurrently(cases, width, (item) => runCase(item, certificates))
+    const lag = watchLag()
+    const lines = await mapConcurrently(cases, width, (item) => runFairly(item, certificates, lag))
+    lag.stop()
     await sleep(50)
     const none = {
       id: 'no-unhandled-faults',
@@ -48,6 +50,37 @@ export async function runResponses(cases: readonly ResponseCase[], width = 16): 
     return [...lines, faults.length === 0 ? none : { ...none, note: faults.join('; ') }]
   } finally {
     process.off('unhandledRejection', onFault).off('uncaughtException', onFault)
+  }
+}
+
+/** The files' times are tight: a case that failed while this process itself stood still is played again, and says so. */
+async function runFairly(item: ResponseCase, certificates: Certificates, lag: Lag): Promise<Line> {
+  for (let run = 1; ; run++) {
+    const start = performance.now()
+    const line = await runCase(item, certificates)
+    if (line.ok !== false || run === 4 || lag.worstMs(start) < 50)
+      return run === 1 ? line : { ...line, note: `run ${run}; ${line.note}` }
+  }
+}
+
+interface Lag {
+  /** Longest standstill since `start` (performance.now). */
+  worstMs(start: number): number
+  stop(): void
+}
+
+function watchLag(): Lag {
+  const everyMs = 10
+  const seen: { at: number; lateMs: number }[] = []
+  let last = performance.now()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    if (now - last > everyMs * 3) seen.push({ at: now, lateMs: now - last - everyMs })
+    last = now
+  }, everyMs)
+  return {
+    worstMs: (start) => Math.max(0, ...seen.filter((each) => each.at >= start).map((each) => each.lateMs)),
+    stop: () => clearInterval(timer),
   }
 }
 

@@ -195,7 +195,7 @@ test("a post's own time-out can shorten the deadline but not lengthen it", async
   for (const reply of [short, long]) expect(reply).toMatchObject({ t: 'failure', class: 'timeout' })
   expect(short.durationMs).toBeLessThan(250)
   expect(long.durationMs).toBeGreaterThanOrEqual(290)
-  expect(long.durationMs).toBeLessThan(1300)
+  expect(long.durationMs).toBeLessThan(3000)
 })
 
 test('abortAll interrupts every open post, destroys the sockets, and the sender goes on', async () => {

@@ -1,5 +1,5 @@
 import type { OutRecord } from '../core/record.ts'
-import { library } from './load.ts'
+import { crc32c } from './crc32c.ts'
 
 export interface ProducerIdentity {
   readonly producerId: string
@@ -61,7 +61,7 @@ export function encodeBatch(
   out.writeInt16BE(identity.producerEpoch, 51)
   out.writeInt32BE(firstSequence, 53)
   out.writeInt32BE(records.length, 57)
-  out.writeUInt32BE(library.crc32c(out.subarray(21, at)), 17)
+  out.writeUInt32BE(crc32c(out, 21, at), 17)
   return out.subarray(0, at)
 }
 

@@ -63,7 +63,6 @@ export interface Library {
   readonly socketFactory: () => kafkajs.ISocketFactory
   readonly createLogger: (options: { level: number; logCreator: kafkajs.logCreator }) => unknown
   readonly Encoder: new (size?: number) => Encoder
-  readonly crc32c: (buffer: Buffer) => number
   readonly apiKeys: Readonly<Record<string, number>>
   readonly requests: Readonly<Record<string, unknown>>
   readonly createErrorFromCode: (code: number) => Error & { type: string; retriable: boolean }

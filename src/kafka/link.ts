@@ -43,7 +43,8 @@ export class Link {
   readonly #coordinators = new Map<string, number>()
   #seed: Broker | null = null
   #nextSeed = 0
-  #refreshing = new Map<string, Promise<void>>()
+  readonly #connecting = new Map<string, Promise<Broker>>()
+  readonly #refreshing = new Map<string, Promise<void>>()
   #closed = false
 
   constructor(parts: { seeds: readonly string[]; pools: ConnectionPoolBuilder; logger: unknown; clock: Clock }) {
@@ -95,13 +96,14 @@ export class Link {
     this.#check()
     const address = this.#nodes.get(nodeId)
     if (address === undefined) throw library.createErrorFromCode(5)
-    let broker = this.#brokers.get(nodeId)
-    if (broker === undefined) {
-      broker = await this.#build(address, nodeId)
-      this.#brokers.set(nodeId, broker)
-    }
-    await this.#connect(broker)
-    return broker
+    const broker = this.#brokers.get(nodeId)
+    if (broker?.isConnected()) return broker
+    return this.#once(`node ${nodeId}`, async () => {
+      const built = this.#brokers.get(nodeId) ?? (await this.#build(address, nodeId))
+      this.#brokers.set(nodeId, built)
+      await this.#connect(built)
+      return built
+    })
   }
 
   /** Some connected broker. */
@@ -116,11 +118,22 @@ export class Link {
         if (troubleOf(error) === 'fatal') throw error
       }
     }
-    const [host = '', port = ''] = splitAddress(this.#seeds[this.#nextSeed++ % this.#seeds.length] ?? '')
-    const seed = await this.#build({ host, port: Number(port) }, null)
-    this.#seed = seed
-    await this.#connect(seed)
-    return seed
+    return this.#once('seed', async () => {
+      const [host, port] = splitAddress(this.#seeds[this.#nextSeed++ % this.#seeds.length] ?? '')
+      const seed = await this.#build({ host, port: Number(port) }, null)
+      this.#seed = seed
+      await this.#connect(seed)
+      return seed
+    })
+  }
+
+  /** Callers at the same time share one connection attempt; each their own would leak sockets. */
+  #once(what: string, connect: () => Promise<Broker>): Promise<Broker> {
+    const running = this.#connecting.get(what)
+    if (running !== undefined) return running
+    const connecting = connect().finally(() => this.#connecting.delete(what))
+    this.#connecting.set(what, connecting)
+    return connecting
   }
 
   /** Partition counts; an unknown topic is absent. Throws for every other trouble of a topic, naming it in `topic`. */

@@ -49,7 +49,6 @@ function load(): Library {
     socketFactory: get('network/socketFactory'),
     createLogger: get('loggers').createLogger,
     Encoder: get('protocol/encoder'),
-    crc32c: get('protocol/recordBatch/crc32C'),
     apiKeys: get('protocol/requests/apiKeys'),
     requests: get('protocol/requests').requests,
     createErrorFromCode: get('protocol/error').createErrorFromCode,

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { headerMap, type OutRecord } from '../../src/core/record.ts'
 import { codecs, decodeLimit } from '../../src/kafka/codecs.ts'
+import { crc32c } from '../../src/kafka/crc32c.ts'
 import { encodeBatch, recordSize } from '../../src/kafka/encode-batch.ts'
 import { library } from '../../src/kafka/load.ts'
 import { decodeMessages } from '../../src/kafka/patches/decode-messages.ts'
@@ -18,13 +19,19 @@ function batch(records: readonly Partial<OutRecord>[], baseOffset = 0): Buffer {
   return out
 }
 
+/** With the checksum of what is in it. */
+function sealed(batch: Buffer): Buffer {
+  batch.writeUInt32BE(crc32c(batch, 21), 17)
+  return batch
+}
+
 /** The same batch with its records compressed, as a foreign producer would send it. */
 async function compressed(plain: Buffer, type: number): Promise<Buffer> {
   const body = await codecs[type]?.codec.compress({ buffer: plain.subarray(61) })
   const out = Buffer.concat([plain.subarray(0, 61), body ?? plain.subarray(61)])
   out.writeInt32BE(out.length - 12, 8)
   out.writeInt16BE(type, 21)
-  return out
+  return sealed(out)
 }
 
 function decoder(...batches: Buffer[]) {
@@ -88,6 +95,7 @@ describe('record decoding', () => {
       },
     ])
     twice[twice.indexOf('ab') + 1] = 'a'.charCodeAt(0)
+    sealed(twice)
     expect(recordsOf(await decode(twice))[0]?.headers.aa).toEqual(Buffer.from('2'))
   })
 
@@ -130,9 +138,32 @@ describe('record decoding', () => {
   ])('skips what is damaged and goes on behind it: %s', async (reason, damage, offset, nextOffset) => {
     const bad = batch([{ key: 'a' }, { key: 'b' }, { key: 'c' }])
     damage(bad)
+    sealed(bad)
     const set = await decode(bad, batch([{ key: 'd' }], 3))
     expect(undecodableOf(set)).toEqual([{ offset, nextOffset, reason: expect.stringContaining(reason) }])
     expect(recordsOf(set).map(({ key }) => key?.toString())).toEqual(['d'])
+  })
+
+  it('skips a batch whose checksum is wrong, which the stock library delivers', async () => {
+    const bad = batch([{ value: Buffer.from('abc') }])
+    bad[bad.indexOf('abc')] = 'x'.charCodeAt(0)
+    expect(undecodableOf(await decode(bad))).toEqual([
+      { offset: 0, nextOffset: 1, reason: 'record batch with a wrong checksum' },
+    ])
+    expect((await stockDecode(bad))[0]?.value.toString()).toBe('xbc')
+  })
+
+  it('has the checksum of the standard, at every length and alignment (RFC 3720; the stock one, property)', () => {
+    expect(crc32c(Buffer.alloc(32))).toBe(0x8a9136aa)
+    expect(crc32c(Buffer.alloc(32, 0xff))).toBe(0x62a8ab43)
+    const theirs = stock<(buffer: Buffer) => number>('protocol/recordBatch/crc32C')
+    const cut = fc.tuple(fc.uint8Array({ maxLength: 100 }), fc.nat(9), fc.nat(9))
+    fc.assert(
+      fc.property(cut, ([bytes, head, tail]) => {
+        const end = Math.max(head, bytes.length - tail)
+        return crc32c(bytes, head, end) === theirs(Buffer.from(bytes.subarray(head, end)))
+      }),
+    )
   })
 
   it('never throws and never hangs on random bytes (property)', async () => {
@@ -143,7 +174,7 @@ describe('record decoding', () => {
           noise.subarray(0, Math.max(0, Math.min(noise.length, bytes.length - 12 - at))),
           12 + at > bytes.length ? 12 : 12 + at,
         )
-        const set = await decode(bytes)
+        const set = await decode(sealed(bytes))
         expect(set.batches.length).toBeLessThanOrEqual(1)
       }),
       { numRuns: 500 },
@@ -180,6 +211,7 @@ describe('compressed batches (row 5)', () => {
     async (name, type) => {
       const packed = await compressed(batch([{ value: Buffer.alloc(5_000, 'x') }]), type)
       packed.fill(0xfe, 61)
+      sealed(packed)
       const [only] = undecodableOf(await decode(packed))
       expect(only).toMatchObject({ offset: 0, nextOffset: 1 })
       expect(only?.reason).toContain(`${name}: `)

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import { type Config, leaseMs } from '../config.ts'
 import { sourceTopics } from '../pipeline/lane-topics.ts'
 import type { PipelineSettings } from '../pipeline/assemble.ts'
 
@@ -73,7 +73,8 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
     maxWaitingPerSubscription: Math.max(16, Math.floor(deliverer.bufferPerLane.records / 4)),
     maxSpan: powerOfTwo(deliverer.spanOffsets),
     drainMs: deliverer.drainMs,
-    leaseMs: Math.floor(kafka.sessionTimeoutMs * 0.7),
+    stopDrainMs: config.shutdown.drainMs,
+    leaseMs: leaseMs(config),
   }
 }
 

@@ -33,8 +33,9 @@ export interface PipelineSettings {
   readonly lines: LinesOptions
   readonly maxWaitingPerSubscription: number
   readonly maxSpan: number
-  /** Drain before a rejoin and at shutdown, ms. */
+  /** Longest drain before a rejoin, and at the end of the process, ms. */
   readonly drainMs: number
+  readonly stopDrainMs: number
   /** Nothing starts when the coordinator has not confirmed our membership for so long, ms. */
   readonly leaseMs: number
 }
@@ -143,7 +144,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
           sweepReader: readers.sweep,
           stateReader: readers.ask,
           decodeLaneState: deps.decodeLaneState,
-          drainMs: settings.drainMs,
+          stopDrainMs: settings.stopDrainMs,
           onFatal: deps.onFatal,
         })
   const router = settings.roles.router

@@ -8,7 +8,7 @@ export interface DelivererDeps extends LaneRunnerDeps {
   readonly executor: Executor
   readonly subscriptions: Subscriptions
   /** Longest wait for open POSTs when the process stops, ms. */
-  readonly drainMs: number
+  readonly stopDrainMs: number
   onFatal(error: Error): void
 }
 
@@ -59,7 +59,7 @@ export class Deliverer {
   async #stop(): Promise<void> {
     this.#leaseTimer?.()
     this.#unsubscribe?.()
-    await this.#drain(this.#deps.world.clock.mono() + this.#deps.drainMs, true)
+    await this.#drain(this.#deps.world.clock.mono() + this.#deps.stopDrainMs, true)
     await this.#consumer.stop()
     await Promise.all([...this.#lanes.values()].map((runner) => runner.lose()))
   }

@@ -36,9 +36,15 @@ export class Executor {
   readonly #retry = new FairQueue<Item>(quantumBytes)
   readonly #perSubscription = new Map<string, number>()
   readonly #perOrigin = new Map<string, { open: number; waiting: Set<string> }>()
-  readonly #open = new Map<Work, { origin: string | null; retry: boolean }>()
+  readonly #open = new Map<Work, { origin: string | null; retry: boolean; gates: readonly string[] }>()
+  /**
+   * Deliveries and ordered lines with an open POST. A lane that was lost and came back repeats what was open: not before
+   * the POST of its former epoch has ended here, or one delivery has two, or an ordered line does.
+   */
+  readonly #gates = new Set<string>()
   #openBytes = 0
   #openRetries = 0
+  #completed = 0
   #suspended = false
   #pumping = false
 
@@ -55,6 +61,11 @@ export class Executor {
 
   get inFlightBytes(): number {
     return this.#openBytes
+  }
+
+  /** POSTs ended since the start, whatever they came to. */
+  get completed(): number {
+    return this.#completed
   }
 
   /** Works that could start but for the bounds. */
@@ -82,6 +93,7 @@ export class Executor {
     const entry = this.#open.get(work)
     if (entry === undefined) return
     this.#open.delete(work)
+    for (const gate of entry.gates) this.#gates.delete(gate)
     this.#openBytes -= work.bytes
     if (entry.retry) this.#openRetries--
     const subscriptionId = work.delivery.subscriptionId
@@ -160,6 +172,7 @@ export class Executor {
   }
 
   readonly #may = (item: Item): 'run' | 'set-aside' => {
+    for (const gate of gatesOf(item.work)) if (this.#gates.has(gate)) return 'set-aside'
     const target = this.#target(item.flow)
     if (target === null) return 'run'
     if ((this.#perSubscription.get(item.flow) ?? 0) >= Math.min(target.maxInFlight, this.#limits.maxPerSubscription))
@@ -176,7 +189,9 @@ export class Executor {
     const { work } = item
     if (work.owner.begin(work) === 'dropped') return
     const origin = this.#target(item.flow)?.origin ?? null
-    this.#open.set(work, { origin, retry: item.retry })
+    const gates = gatesOf(work)
+    for (const gate of gates) this.#gates.add(gate)
+    this.#open.set(work, { origin, retry: item.retry, gates })
     this.#openBytes += work.bytes
     if (item.retry) this.#openRetries++
     this.#perSubscription.set(item.flow, (this.#perSubscription.get(item.flow) ?? 0) + 1)
@@ -210,6 +225,10 @@ export class Executor {
 
 /** What a turn of the round robin may spend; a small body costs what the request around it does. */
 const quantumBytes = 16_384
+
+function gatesOf({ delivery, line }: Work): readonly string[] {
+  return line?.ordered === true ? [delivery.id, line.key] : [delivery.id]
+}
 
 function cost(work: Work): number {
   return 2_048 + work.delivery.body.length

@@ -1,0 +1,49 @@
+import type { Pipeline } from '../pipeline/assemble.ts'
+import type { Clock } from '../ports.ts'
+
+export interface HealthLimits {
+  /** Longest a ready delivery may wait while nothing at all is settled, ms. */
+  readonly stalledMs: number
+  /** Longest a lane may take to be gained, ms: a dead broker shows here too. */
+  readonly gainingMs: number
+}
+
+/** Says when consumption has stopped although work is there: the one thing a restart can mend. */
+export class PipelineHealth {
+  readonly #pipeline: Pipeline
+  readonly #clock: Clock
+  readonly #limits: HealthLimits
+  #settled = 0
+  #movedAtMs: number
+  #gainingSinceMs: number | null = null
+
+  constructor(pipeline: Pipeline, clock: Clock, limits: HealthLimits) {
+    this.#pipeline = pipeline
+    this.#clock = clock
+    this.#limits = limits
+    this.#movedAtMs = clock.mono()
+  }
+
+  /** Asked by probes and, so that a stall is noticed without them, every few seconds. */
+  check(): { ok: boolean; reasons: string[] } {
+    const now = this.#clock.mono()
+    const { executor, deliverer } = this.#pipeline
+    const reasons: string[] = []
+    if (executor.completed !== this.#settled || executor.ready === 0) {
+      this.#settled = executor.completed
+      this.#movedAtMs = now
+    }
+    const stalledMs = now - this.#movedAtMs
+    if (stalledMs > this.#limits.stalledMs) {
+      reasons.push(`${executor.ready} deliveries are ready and none has been settled for ${Math.round(stalledMs / 1000)} s`)
+    }
+    const gaining = [...(deliverer?.lanes ?? [])].filter((runner) => runner.status === 'gaining').length
+    if (gaining === 0) this.#gainingSinceMs = null
+    else this.#gainingSinceMs ??= now
+    const gainingMs = this.#gainingSinceMs === null ? 0 : now - this.#gainingSinceMs
+    if (gainingMs > this.#limits.gainingMs) {
+      reasons.push(`${gaining} lanes can not be taken over since ${Math.round(gainingMs / 1000)} s: see lane.gain_failed in the log`)
+    }
+    return { ok: reasons.length === 0, reasons }
+  }
+}

@@ -1,0 +1,22 @@
+import type { Output } from '../cli/deps.ts'
+
+interface Terminal {
+  write(text: string): unknown
+  readonly isTTY?: boolean
+  readonly columns?: number
+  on(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/** A stream of the process as commands see it. A reader that goes away (`| head`) is no error of ours. */
+export function processOutput(stream: Terminal): Output {
+  stream.on('error', () => undefined)
+  return {
+    write: (text) => void stream.write(text),
+    get isTTY() {
+      return stream.isTTY === true
+    },
+    get columns() {
+      return stream.columns ?? 100
+    },
+  }
+}

@@ -1,0 +1,107 @@
+import { join } from 'node:path'
+import { connectKafka, startService, systemClock } from './app.ts'
+import { processOutput } from './app/process-output.ts'
+import { createSecretTools } from './app/secret-tools.ts'
+import { fetchText } from './app/fetch-text.ts'
+import type { CliDeps, ServiceOptions } from './cli/deps.ts'
+import { runCli } from './cli/run.ts'
+import { messageOf } from './core/error.ts'
+import { runDemo } from './demo/demo.ts'
+import { createObserver } from './observe/observer.ts'
+
+/** The process edge: arguments, environment, signals, exit code. The only file that knows `process`. */
+const clock = systemClock
+const ending = new AbortController()
+/** What a second signal does; by default the process just ends. */
+let escalate = (signal: string): void => {
+  process.stderr.write(`${signal} again: ending at once\n`)
+  process.exit(130)
+}
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, () => {
+    if (ending.signal.aborted) escalate(signal)
+    else ending.abort(signal)
+  })
+}
+// A bug that got past every handler: say so and end, the lanes' successors repeat what was open.
+process.on('uncaughtException', (error) => fatal('uncaught exception', error))
+process.on('unhandledRejection', (error) => fatal('unhandled rejection', error))
+
+function fatal(what: string, error: unknown): never {
+  process.stderr.write(`${JSON.stringify({ level: 'fatal', event: 'process.fatal', what, error: messageOf(error) })}\n`)
+  if (error instanceof Error && error.stack !== undefined) process.stderr.write(`${error.stack}\n`)
+  process.exit(70)
+}
+
+/** Command output goes to stdout, so what clients have to say goes to stderr, and only if it matters. */
+function commandObserver() {
+  return createObserver({ clock, stream: process.stderr, level: 'error', processMetrics: false })
+}
+
+async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
+  const { config, warnings } = loaded
+  const observer = createObserver({ clock, stream: process.stdout, level: config.observe.level })
+  for (const warning of warnings) observer.log('warn', 'config.warning', { warning })
+  let failed: Error | null = null
+  const service = await startService({
+    config,
+    roles: { router: roles.includes('router'), deliverer: roles.includes('deliverer') },
+    env: process.env,
+    clock,
+    observer,
+    onFatal(error) {
+      observer.log('error', 'service.fatal', { error: error.message })
+      failed ??= error
+      ending.abort('fatal')
+    },
+  })
+  escalate = (signal) => {
+    observer.log('warn', 'service.aborting', { signal, what: 'open POSTs are cut off; their deliveries are made again' })
+    service.abort(`${signal} again`)
+    escalate = () => process.exit(130)
+  }
+  // Timers of ours never hold the process: this does, until a signal comes.
+  const alive = setInterval(() => undefined, 60_000)
+  await new Promise<void>((resolve) => {
+    if (ending.signal.aborted) resolve()
+    else ending.signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  observer.log('info', 'service.stopping', { why: String(ending.signal.reason) })
+  await service.stop()
+  clearInterval(alive)
+  observer.log('info', 'service.stopped')
+  observer.close()
+  if (failed !== null) throw failed
+}
+
+const root = join(import.meta.dirname, '..')
+const deps: CliDeps = {
+  env: process.env,
+  stdin: process.stdin,
+  stdout: processOutput(process.stdout),
+  stderr: processOutput(process.stderr),
+  clock,
+  signal: ending.signal,
+  runtime: { node: process.versions.node, platform: `${process.platform} ${process.arch}` },
+  connect: async (config) => connectKafka(config, process.env, { clock, observer: commandObserver() }),
+  secrets: createSecretTools(process.env, clock),
+  fetchText: (url, timeoutMs) => fetchText(clock, url, timeoutMs),
+  startService: runService,
+  runDemo: (options) =>
+    runDemo(options, {
+      clock,
+      env: process.env,
+      root,
+      stdout: processOutput(process.stdout),
+      stderr: processOutput(process.stderr),
+      signal: ending.signal,
+      system: { pid: process.pid, kill: (pid, signal) => void process.kill(pid, signal) },
+    }),
+  setExitCode(code) {
+    process.exitCode = code
+  },
+}
+
+await runCli(process.argv.slice(2), deps)
+// Connections that are still closing must not keep a finished command waiting; output has been handed over.
+process.exit(process.exitCode ?? 0)

@@ -59,7 +59,7 @@ async function take(deps: BrokerDeps, path: string, mine: string): Promise<boole
   // Between reading and renaming somebody else may have taken over and locked anew: give theirs back.
   if ((await readFile(grave, 'utf8')) !== seen) await rename(grave, path)
   else await rm(grave, { force: true })
-  return false
+  return take(deps, path, mine)
 }
 
 async function holderLives(deps: BrokerDeps, text: string): Promise<boolean> {

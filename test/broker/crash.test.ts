@@ -117,7 +117,9 @@ test.skipIf(noJava)(
     expect(await serves(broker.brokers)).toBe(true)
     broker.pause()
     const [host, port] = broker.brokers.split(':') as [string, string]
-    expect(await answersKafka(realClock, host, Number(port), 300)).toBe(false)
+    // Threads stop one by one.
+    const frozen = async () => !(await answersKafka(realClock, host, Number(port), 300))
+    expect(await waitUntil(realClock, frozen, { timeoutMs: 5000, everyMs: 20 })).toBe(true)
     broker.resume()
     expect(await serves(broker.brokers)).toBe(true)
     await Promise.all([broker.stop(), broker.stop()])

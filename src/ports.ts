@@ -176,6 +176,8 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>> | undefined
   /** Signing keys in the order of the signature header: newest first. */
   readonly keys: readonly SigningKey[]
+  /** Also sign the body alone, as `sha256=<hex>` under this header name (`x-hub-signature-256`), for receivers that migrate. */
+  readonly legacySignatureHeader?: string
   /** Total deadline of the attempt, ms, within the sender's bound; undefined: the sender's default. */
   readonly timeoutMs: number | undefined
 }

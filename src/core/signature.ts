@@ -88,6 +88,11 @@ export function signatureHeader(keys: readonly Key[], id: string, timestampS: nu
   return header
 }
 
+/** GitHub's older form (`x-hub-signature-256`): the body alone, no id, no time, so it does not protect against replays. */
+export function hubSignature256(key: Key, body: Buffer): string {
+  return `sha256=${Buffer.from(key.sign([body]), 'base64').toString('hex')}`
+}
+
 /**
  * What a receiver does: does any entry of the header match? `secret` is `whsec_…`, `whsk_…` or `whpk_…`. Entries of
  * unknown versions are passed over. The age of the timestamp is the caller's to judge.

@@ -82,13 +82,14 @@ export function dial(target: Target, options: DialOptions, done: Done): () => vo
       if (phase === 'connect' && untried.length > 0) return next()
       if (sockets.size === 0 || phase === 'tls') end(connectFailureOf(error, phase), null)
     })
-    socket.once('connect', () => {
+    socket.once(network.ready ?? 'connect', () => {
       if (ended || phase === 'tls') return destroy(socket)
-      const remote = parseIp(socket.remoteAddress ?? '')
+      const peer = network.peer === undefined ? socket.remoteAddress : network.peer(socket)
+      const remote = parseIp(peer ?? '')
       const tested = parseIp(address)
       if (remote === null || tested === null || !sameIp(remote, tested)) {
         // No remote address at all: the endpoint was gone again before it could be asked whom it belongs to.
-        const wrong = `connected to ${socket.remoteAddress}, but ${address} was tested`
+        const wrong = `connected to ${peer}, but ${address} was tested`
         const gone = 'the endpoint closed the connection at once'
         end(remote === null ? new Failure('reset', gone) : new Failure('blocked', wrong), null)
         return

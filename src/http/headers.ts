@@ -1,6 +1,6 @@
 import { checkCustomHeaders, isHeaderValue } from '../core/custom-headers.ts'
 import { fail, ok, type Result } from '../core/result.ts'
-import { signatureHeader, webhookIdProblem } from '../core/signature.ts'
+import { hubSignature256, signatureHeader, webhookIdProblem } from '../core/signature.ts'
 import type { Post } from '../ports.ts'
 
 /**
@@ -18,7 +18,8 @@ import type { Post } from '../ports.ts'
  * | `x-event-type` | event type, percent-encoded where it is not printable ASCII |
  * | `traceparent` | when the event brought a well-formed one (W3C Trace Context) |
  *
- * then the subscription's own. No `accept-encoding`: nothing is ever inflated.
+ * then, for receivers that come from elsewhere, the legacy signature `sha256=<hex of HMAC-SHA256 over the body>` of the
+ * newest HMAC key under the name the post asks for, and the subscription's own. No `accept-encoding`: nothing is ever inflated.
  */
 export function buildHeaders(post: Post, nowMs: number, userAgent: string): Result<string[]> {
   const problem = webhookIdProblem(post.deliveryId)
@@ -43,6 +44,9 @@ export function buildHeaders(post: Post, nowMs: number, userAgent: string): Resu
   if (post.keys.length > 0)
     headers.push('webhook-signature', signatureHeader(post.keys, post.deliveryId, timestampS, post.body))
   if (post.traceparent !== null && traceparent.test(post.traceparent)) headers.push('traceparent', post.traceparent)
+  const legacy = post.legacySignatureHeader
+  const hmac = legacy === undefined ? undefined : post.keys.find((key) => key.kind === 'v1')
+  if (legacy !== undefined && hmac !== undefined) headers.push(legacy, hubSignature256(hmac, post.body))
   if (post.headers === undefined) return ok(headers)
   const own = ownHeaders(post.headers)
   if (!own.ok) return own

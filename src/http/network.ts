@@ -3,8 +3,11 @@ import { type ConnectionOptions, createSecureContext, connect as startTls } from
 
 /** The two ways to the outside. The real ones below; a conformance run brings some that record instead of dialling. */
 export interface Network {
-  /** Begins a TCP connection to an address (never a name): `connect` or `error` follows. */
+  /** Begins a TCP connection to an address (never a name): `ready` (default `connect`) or `error` follows. */
   tcp(address: string, port: number): Socket
+  readonly ready?: string
+  /** The address that a ready socket leads to; default its `remoteAddress`. */
+  peer?(socket: Socket): string | undefined
   /** Begins the handshake on a connected socket: `secureConnect` or `error` follows. */
   tls(socket: Socket, hostname: string, literal: boolean): Socket
 }

@@ -9,6 +9,7 @@ import { Exchange } from './exchange.ts'
 import { Failure } from './failure.ts'
 import { buildHeaders } from './headers.ts'
 import { createNetwork, type Network, type TlsOptions } from './network.ts'
+import { type EgressProxy, throughProxy } from './proxy-network.ts'
 import { type Resolver, systemResolver } from './resolver.ts'
 
 export interface SenderOptions {
@@ -29,6 +30,8 @@ export interface SenderOptions {
   readonly keepAliveMs?: number
   readonly maxSocketAgeMs?: number
   readonly tls?: TlsOptions
+  /** Everything leaves through it; addresses are tested here all the same. */
+  readonly proxy?: EgressProxy
   readonly resolver?: Resolver
   readonly network?: Network
 }
@@ -50,6 +53,7 @@ export class HttpSender implements Sender {
 
   constructor(options: SenderOptions) {
     const { clock } = options
+    const network = options.network ?? createNetwork({ rootCertificates, ...options.tls })
     this.#clock = clock
     this.#policy = options.policy ?? strictPolicy
     this.#userAgent = options.userAgent ?? 'Hooktide/0.1'
@@ -60,7 +64,7 @@ export class HttpSender implements Sender {
       clock,
       policy: this.#policy,
       resolver: options.resolver ?? systemResolver(clock),
-      network: options.network ?? createNetwork({ rootCertificates, ...options.tls }),
+      network: options.proxy === undefined ? network : throughProxy(network, options.proxy),
       connectTimeoutMs: options.connectTimeoutMs ?? 3000,
       keepAliveMs: options.keepAliveMs ?? 4000,
       maxAgeMs: options.maxSocketAgeMs ?? 30_000,

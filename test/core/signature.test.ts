@@ -1,10 +1,11 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { Secret } from '../../src/core/secret.ts'
 import {
+  hubSignature256,
   parseSecret,
   signatureHeader,
   trimFileNewline,
@@ -85,6 +86,12 @@ test.each([
   const text = parsed.ok ? '' : parsed.reason
   expect(text).toMatch(reason)
   if (secret.length > 8) expect(text).not.toContain(secret.trim())
+})
+
+test('the legacy form is the hex HMAC of the body alone', () => {
+  const raw = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64')
+  const body = Buffer.from([0, 255, 10])
+  expect(hubSignature256(key(hmacSecret), body)).toBe(`sha256=${createHmac('sha256', raw).update(body).digest('hex')}`)
 })
 
 test('secrets of 24 and of 64 bytes are accepted', () => {

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type Server } from 'node:http'
 import { createServer as createTcpServer, Socket, type Server as TcpServer } from 'node:net'
@@ -116,6 +117,13 @@ test.each([
   [{ eventType: 'bestellung.größe\n' }, 'x-event-type', 'bestellung.gr%C3%B6%C3%9Fe%0A'],
   [{ traceparent: 'nonsense\r\n' }, 'traceparent', undefined],
   [{ keys: [] }, 'webhook-signature', undefined],
+  [
+    { legacySignatureHeader: 'x-hub-signature-256', body: Buffer.from('{}') },
+    'x-hub-signature-256',
+    `sha256=${createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
+      .update('{}')
+      .digest('hex')}`,
+  ],
 ])("values that an event brought can't break the request: %j", async (more, name, value) => {
   let headers: NodeJS.Dict<string | string[]> = {}
   const url = await listen(

@@ -1,4 +1,4 @@
-import { HooktideError, messageOf } from '../core/error.ts'
+import { HooktideError } from '../core/error.ts'
 import type { Clock } from '../ports.ts'
 import { troubleOf } from './errors.ts'
 
@@ -59,9 +59,4 @@ export async function insist<T>(
       await sleep(clock, delayMs)
     }
   }
-}
-
-export function reason(error: unknown): string {
-  const type = (error as { type?: string }).type
-  return type ?? messageOf(error)
 }

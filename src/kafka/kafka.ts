@@ -24,7 +24,11 @@ export function createKafka(options: KafkaOptions, deps: KafkaDeps): Kafka {
     return part
   }
   return {
-    consumer: (consumer) => createGroupConsumer(client, consumer, deps),
+    consumer(consumerOptions) {
+      const consumer = createGroupConsumer(client, consumerOptions, deps)
+      open.add({ close: () => consumer.stop() })
+      return consumer
+    },
     producer: () => own(new KafkaProducer(client)),
     transactional: (transactionalId) => own(new KafkaTransactionalProducer(client, transactionalId)),
     reader: () => own(new KafkaLogReader(client)),

@@ -63,6 +63,63 @@ describe('reading', () => {
   })
 })
 
+describe('large batches', () => {
+  test('one above the size of a whole fetch gets through, on every partition', async () => {
+    const topic = await tools.topic(3)
+    for (let partition = 0; partition < 3; partition++)
+      for (let i = 0; i < 3; i++) await tools.send(topic, partition, `${partition}.${i} `.padEnd(5000, 'x'))
+    const small = { maxBytes: 1000, maxBytesPerPartition: 1000 }
+    const member = await new Member(brokers, { group: newGroup(), topics: [topic] }, small).start()
+    await until('all nine', () => member.values.length === 9)
+    expect(new Set(member.values.map((v) => v.slice(0, 3))).size).toBe(9)
+  })
+})
+
+describe('work outside of the handler', () => {
+  const slowMs = 1000
+  const gap = async (topic: string, times: number[]) => {
+    await tools.send(topic, 0, 'slow')
+    for (let i = 0; i < 12; i++) {
+      await tools.send(topic, 1, `quick ${i}`)
+      await sleep(slowMs / 10)
+    }
+    await until('all quick ones', () => times.length === 12)
+    return Math.max(...times.slice(1).map((t, i) => t - (times[i] as number)))
+  }
+
+  test('a slow record does not stop the other partition', async () => {
+    const topic = await tools.topic(2)
+    const times: number[] = []
+    const member = new Member(brokers, { group: newGroup(), topics: [topic] })
+    const work: Promise<void>[] = []
+    member.batch = ({ partition, records }) => {
+      for (const _ of records) if (partition === 1) times.push(performance.now())
+      if (partition === 0) work.push(sleep(slowMs))
+    }
+    await member.start()
+    expect(await gap(topic, times)).toBeLessThan(slowMs * 0.8)
+    await Promise.all(work)
+  })
+
+  test('in a handler of stock kafkajs it does', async () => {
+    const topic = await tools.topic(2)
+    const times: number[] = []
+    const consumer = tools.kafka.consumer({ groupId: newGroup(), maxWaitTimeInMs: 50 })
+    await consumer.connect()
+    await consumer.subscribe({ topic, fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      partitionsConsumedConcurrently: 2,
+      eachBatch: async ({ batch }) => {
+        for (const _ of batch.messages) if (batch.partition === 1) times.push(performance.now())
+        if (batch.partition === 0) await sleep(slowMs)
+      },
+    })
+    expect(await gap(topic, times)).toBeGreaterThan(slowMs * 0.8)
+    await consumer.disconnect()
+  })
+})
+
 describe('pause, resume, seek', () => {
   test('assigned partitions are paused until resumed, and wait for a seek', async () => {
     const topic = await tools.topic(2)
@@ -205,7 +262,9 @@ describe('offset out of range', () => {
   test('stock kafkajs overwrites the committed offset with −2', async () => {
     const topic = await truncated()
     const group = newGroup()
-    await tools.admin.setOffsets({ groupId: group, topic, partitions: [{ partition: 0, offset: '2' }] })
+    const member = await new Member(brokers, { group, topics: [topic] }).start()
+    await member.consumer.commit([{ topic, partition: 0, offset: 2, metadata: '' }])
+    await member.consumer.stop()
     const consumer = tools.kafka.consumer({ groupId: group, maxWaitTimeInMs: 50 })
     let seen = 0
     await consumer.connect()
@@ -270,6 +329,25 @@ describe('life', () => {
     expect(member.fatal).toMatchObject({ code: 'consumer.failed', cause: expect.any(TypeError) })
     await sleep(200)
     expect(member.batches).toHaveLength(1)
+  })
+
+  test('a TypeError in a handler of stock kafkajs leaves a dead consumer and a live process', async () => {
+    const topic = await tools.topic(1)
+    await tools.send(topic, 0, 'a')
+    const consumer = tools.kafka.consumer({ groupId: newGroup(), maxWaitTimeInMs: 50 })
+    let restart: boolean | undefined
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      restart = payload.restart
+    })
+    await consumer.connect()
+    await consumer.subscribe({ topic, fromBeginning: true })
+    await consumer.run({
+      eachBatch: async () => {
+        throw new TypeError('a bug of ours')
+      },
+    })
+    await until('the crash', () => restart !== undefined)
+    expect(restart).toBe(false)
   })
 
   test('start refuses a missing topic by its name', async () => {

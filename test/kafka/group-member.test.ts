@@ -98,6 +98,18 @@ describe('what counts as kept', () => {
   })
 })
 
+describe('stock kafkajs', () => {
+  test('keeps a pause over revoke and assign: paused for ever', () => {
+    const SubscriptionState = createRequire(import.meta.url)('kafkajs/src/consumer/subscriptionState')
+    const state = new SubscriptionState()
+    state.assign([{ topic, partitions: [0] }])
+    state.pause([{ topic, partitions: [0] }])
+    state.assign([])
+    state.assign([{ topic, partitions: [0] }])
+    expect(state.isPaused(topic, 0)).toBe(true)
+  })
+})
+
 describe('commit', () => {
   const offsets = [{ topic, partition: 0, offset: 5, metadata: '' }]
   const accepted = { responses: [{ topic, partitions: [{ partition: 0, errorCode: 0 }] }] }

@@ -115,9 +115,6 @@ describe('a broker of our own', () => {
     expect(member.consumer.leaseAgeMs()).toBeGreaterThan(6000)
     broker.resume()
     await until('a fresh lease', () => member.consumer.leaseAgeMs() < 2000)
-    console.log(
-      `lease again ${Math.round(performance.now() - thawed)} ms after the thaw, ${member.assigned.length} joins`,
-    )
     await tools.send(topic, 1, 'after')
     await until('after', () => member.values.includes('after'))
     // Evicted or not, that is the coordinator's decision: who had to join again was told that nothing was kept.

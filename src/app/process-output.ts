@@ -1,7 +1,7 @@
 import type { Output } from '../cli/deps.ts'
 
 interface Terminal {
-  write(text: string): unknown
+  write(data: string | Buffer): unknown
   readonly isTTY?: boolean
   readonly columns?: number
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -11,7 +11,7 @@ interface Terminal {
 export function processOutput(stream: Terminal): Output {
   stream.on('error', () => undefined)
   return {
-    write: (text) => void stream.write(text),
+    write: (data) => void stream.write(data),
     get isTTY() {
       return stream.isTTY === true
     },

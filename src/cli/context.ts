@@ -1,0 +1,38 @@
+import { type Config, type LoadedConfig, loadConfig } from '../config.ts'
+import type { CliDeps, Cluster } from './deps.ts'
+
+/** What every command has: the edge, the configuration of this call, a cluster when it wants one. */
+export interface CommandContext {
+  readonly deps: CliDeps
+  /** Defaults, --config FILE (or HOOKTIDE_CONFIG), environment. Throws `config.invalid`. */
+  load(): LoadedConfig
+  /** Connects, runs, closes whatever happens. */
+  withCluster<T>(run: (cluster: Cluster, config: Config) => Promise<T>): Promise<T>
+  print(text: string): void
+  printJson(value: unknown): void
+  /** A line for people on stderr, so that stdout stays clean for pipes. */
+  note(text: string): void
+}
+
+export function createContext(deps: CliDeps, configFile: () => string | undefined): CommandContext {
+  const context: CommandContext = {
+    deps,
+    load() {
+      const path = configFile() ?? (deps.env.HOOKTIDE_CONFIG || undefined)
+      return loadConfig({ env: deps.env, ...(path === undefined ? {} : { path }) })
+    },
+    async withCluster(run) {
+      const { config } = context.load()
+      const cluster = await deps.connect(config)
+      try {
+        return await run(cluster, config)
+      } finally {
+        await cluster.close()
+      }
+    },
+    print: (text) => deps.stdout.write(`${text}\n`),
+    printJson: (value) => deps.stdout.write(`${JSON.stringify(value, null, 2)}\n`),
+    note: (text) => deps.stderr.write(`${text}\n`),
+  }
+  return context
+}

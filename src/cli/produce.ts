@@ -1,0 +1,236 @@
+import { Command } from 'commander'
+import { HooktideError } from '../core/error.ts'
+import { type OutRecord, recordBytes } from '../core/record.ts'
+import type { Appended, Clock, Producer } from '../ports.ts'
+import type { CommandContext } from './context.ts'
+import { exitCode } from './exit-code.ts'
+import { topicNames } from './names.ts'
+import { countArgument, rateArgument } from './options.ts'
+import { type EventOptions, eventRecord } from './produce-event.ts'
+import { createProgress, type Progress } from './progress.ts'
+import { readBytes, readChunks, readLines } from './read-text.ts'
+import { partitionsOf } from './read-topic.ts'
+import { plural } from './text.ts'
+
+interface Options {
+  readonly topic?: string
+  readonly type?: string
+  readonly id?: string
+  readonly tenant?: string
+  readonly key?: string
+  readonly contentType?: string
+  readonly typeFrom?: string
+  readonly idFrom?: string
+  readonly keyFrom?: string
+  readonly data?: string
+  readonly ndjson?: boolean
+  readonly count?: number
+  readonly rate?: number
+  readonly json?: boolean
+}
+
+/** `hooktide produce`: events into the events topic, for trying out and for load. */
+export function produceCommand(context: CommandContext): Command {
+  const { deps, print, printJson } = context
+  return new Command('produce')
+    .description('Write events to the events topic')
+    .argument('[file]', 'the body; - or nothing: stdin')
+    .option('--data <text>', 'the body, instead of a file')
+    .option('--ndjson', 'one event per line')
+    .option('--type <type>', 'event type; without it the body must be an envelope with "type"')
+    .option('--id <id>', 'event id; repeated events get -1, -2, … behind it')
+    .option('--tenant <tenant>', 'tenant (default: default)')
+    .option('--key <key>', 'ordering key')
+    .option('--content-type <type>', 'content type of the body (default: application/json)')
+    .option('--type-from <field>', 'take the type from a field of the JSON body, e.g. action')
+    .option('--id-from <field>', 'take the id from a field, e.g. delivery.id')
+    .option('--key-from <field>', 'take the ordering key from a field, e.g. repository.full_name')
+    .option('--topic <topic>', 'events topic (default: the first of topics.events)')
+    .option('--count <n>', 'write it n times; with --ndjson, the lines over and over until n', countArgument(1, 1e9))
+    .option('--rate <perSecond>', 'events per second', rateArgument)
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples)
+    .action(async (file: string | undefined, options: Options) => {
+      check(file, options)
+      await context.withCluster(async ({ kafka }, config) => {
+        const topic = options.topic ?? (topicNames(config).events[0] as string)
+        const event: EventOptions = {
+          ...options,
+          topic,
+          partitions: await partitionsOf(kafka, topic),
+          limits: { maxBytes: config.router.maxEventBytes, maxHeaders: config.router.maxHeaders },
+        }
+        const producer = kafka.producer()
+        const progress = createProgress(deps.stderr, deps.clock)
+        const sender = new Sender(producer, deps.clock, options.rate ?? null, progress, deps.signal)
+        try {
+          await sendAll(sender, events(context, file, options, event))
+        } finally {
+          progress.end()
+          await producer.close()
+        }
+        const { sent, elapsedMs, ranges } = sender
+        const perSecond = Math.round((sent * 1000) / Math.max(1, elapsedMs))
+        const partitions = ranges.map(({ partition, first, count }) => ({ partition, firstOffset: first, count }))
+        if (options.json === true)
+          printJson({ topic, events: sent, elapsedMs: Math.round(elapsedMs), perSecond, partitions })
+        else {
+          for (const { partition, first, last, count } of ranges) {
+            print(`${topic}/${partition} offset ${first}${count > 1 ? ` to ${last} (${plural(count, 'event')})` : ''}`)
+          }
+          if (sent !== 1) print(`${plural(sent, 'event')} in ${(elapsedMs / 1000).toFixed(1)} s (${perSecond}/s)`)
+        }
+        if (sent === 0) deps.setExitCode(exitCode.failed)
+      })
+    })
+}
+
+function check(file: string | undefined, options: Options): void {
+  const refuse = (message: string) => {
+    throw new HooktideError('usage', message, { remedy: 'See `hooktide produce --help`.' })
+  }
+  if (file !== undefined && options.data !== undefined) refuse('--data and a file were both given')
+  if (options.type !== undefined && options.typeFrom !== undefined) refuse('--type and --type-from were both given')
+  if (options.key !== undefined && options.keyFrom !== undefined) refuse('--key and --key-from were both given')
+  if (options.id !== undefined && options.idFrom !== undefined) refuse('--id and --id-from were both given')
+}
+
+/** Records one after another; made when they are asked for, so that a file of any size and any count fit in memory. */
+async function* events(
+  { deps }: CommandContext,
+  file: string | undefined,
+  options: Options,
+  event: EventOptions,
+): AsyncGenerator<OutRecord> {
+  const count = options.count ?? null
+  if (options.ndjson !== true) {
+    const body = options.data === undefined ? await readBytes(deps, file ?? '-') : Buffer.from(options.data)
+    const total = count ?? 1
+    for (let n = 0; n < total; n++) yield eventRecord(body, event, n, total > 1, 'the event')
+    return
+  }
+  const chunks = options.data === undefined ? readChunks(deps, file ?? '-') : oneChunk(options.data)
+  // Lines are only kept when they may be needed again.
+  const kept: Buffer[] = []
+  let n = 0
+  for await (const { number, line } of readLines(chunks)) {
+    if (count !== null && n >= count) return
+    if (count !== null) kept.push(line)
+    yield eventRecord(line, event, n++, options.id !== undefined, `line ${number}`)
+  }
+  while (count !== null && kept.length > 0 && n < count) {
+    const line = kept[n % kept.length] as Buffer
+    yield eventRecord(line, event, n++, true, 'a line')
+  }
+}
+
+async function* oneChunk(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text)
+}
+
+async function sendAll(sender: Sender, records: AsyncIterable<OutRecord>): Promise<void> {
+  for await (const record of records) if (!(await sender.add(record))) break
+  await sender.flush()
+}
+
+interface Range {
+  readonly partition: number
+  first: number
+  last: number
+  count: number
+}
+
+const batchRecords = 500
+const batchBytes = 512 * 1024
+/** With a rate, what is due within this time goes together. */
+const paceMs = 20
+
+/** Batches as large as they come, or as the rate allows; each awaited before the next, so offsets follow the input's order. */
+class Sender {
+  sent = 0
+  readonly #ranges = new Map<number, Range>()
+  readonly #producer: Producer
+  readonly #clock: Clock
+  readonly #perSecond: number | null
+  readonly #progress: Progress
+  readonly #signal: AbortSignal
+  readonly #startMs: number
+  #batch: OutRecord[] = []
+  #bytes = 0
+  #taken = 0
+
+  constructor(producer: Producer, clock: Clock, perSecond: number | null, progress: Progress, signal: AbortSignal) {
+    this.#producer = producer
+    this.#clock = clock
+    this.#perSecond = perSecond
+    this.#progress = progress
+    this.#signal = signal
+    this.#startMs = clock.mono()
+  }
+
+  get elapsedMs(): number {
+    return this.#clock.mono() - this.#startMs
+  }
+
+  get ranges(): readonly Range[] {
+    return [...this.#ranges.values()].sort((a, b) => a.partition - b.partition)
+  }
+
+  /** False: interrupted, no more is wanted. */
+  async add(record: OutRecord): Promise<boolean> {
+    if (this.#signal.aborted) return false
+    const dueMs = this.#perSecond === null ? 0 : (this.#taken++ * 1000) / this.#perSecond
+    const waitMs = dueMs - this.elapsedMs
+    if (waitMs > 0) {
+      await this.flush()
+      await this.#sleep(Math.max(waitMs, paceMs))
+      if (this.#signal.aborted) return false
+    }
+    this.#batch.push(record)
+    const { key, value, headers } = record
+    this.#bytes += recordBytes({ key: key === null ? null : Buffer.from(key), value, headers })
+    if (this.#batch.length >= batchRecords || this.#bytes >= batchBytes) await this.flush()
+    return true
+  }
+
+  async flush(): Promise<void> {
+    const batch = this.#batch
+    if (batch.length === 0) return
+    this.#batch = []
+    this.#bytes = 0
+    for (const appended of await this.#producer.send(batch)) this.#note(appended)
+    this.sent += batch.length
+    this.#progress.update(`${this.sent} events, ${Math.round((this.sent * 1000) / Math.max(1, this.elapsedMs))}/s`)
+  }
+
+  #note({ partition, firstOffset, count }: Appended): void {
+    const range = this.#ranges.get(partition)
+    if (range === undefined) {
+      this.#ranges.set(partition, { partition, first: firstOffset, last: firstOffset + count - 1, count })
+    } else {
+      range.last = firstOffset + count - 1
+      range.count += count
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(ms, done)
+      const signal = this.#signal
+      function done(): void {
+        cancel()
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      signal.addEventListener('abort', done)
+    })
+  }
+}
+
+const examples = `
+Examples:
+  hooktide produce --type order.created --key o-1 --data '{"id":"o-1"}'
+  hooktide produce --type push --key-from repository.full_name payload.json
+  hooktide produce --ndjson --type-from kind events.ndjson
+  hooktide produce --type ping --data '{}' --count 10000 --rate 500
+Exit codes: 0 written and acknowledged, 1 it failed or nothing was written, 2 wrong usage`

@@ -1,0 +1,68 @@
+import { Command } from 'commander'
+import type { CommandContext } from './context.ts'
+import { durationArgument, listArgument } from './options.ts'
+import { readStatus } from './status-read.ts'
+import { statusText } from './status-view.ts'
+
+interface Options {
+  readonly watch?: boolean
+  readonly every: number
+  readonly metricsUrl?: readonly string[]
+  readonly json?: boolean
+}
+
+/** `hooktide status`: what Kafka says of the work, whether or not a service runs. */
+export function statusCommand(context: CommandContext): Command {
+  const { deps, print } = context
+  return new Command('status')
+    .description('Lanes, waiting deliveries, tiers, lag: read from Kafka, changes nothing')
+    .option('--watch', 'again and again until interrupted')
+    .option('--every <duration>', 'how often, with --watch', durationArgument, 2000)
+    .option('--metrics-url <url>', "an instance's /metrics, for what is in flight (repeat for several)", listArgument)
+    .option('--json', 'print JSON; with --watch one object per line')
+    .addHelpText('after', examples)
+    .action(async (options: Options) => {
+      await context.withCluster(async (cluster, config) => {
+        const metrics = {
+          urls: options.metricsUrl ?? [],
+          fetchText: (url: string, timeoutMs: number) => deps.fetchText(url, timeoutMs),
+        }
+        const show = async () => {
+          const status = await readStatus(cluster, config, deps.clock.now(), metrics)
+          if (options.json === true) {
+            if (options.watch === true) print(JSON.stringify(status))
+            else context.printJson(status)
+            return
+          }
+          // Home and clear below: no flicker, and what was on the screen before stays in the scrollback.
+          const text = statusText(status)
+          if (options.watch === true && deps.stdout.isTTY) deps.stdout.write(`\u001b[2J\u001b[H${text}\n`)
+          else print(options.watch === true ? `${text}\n` : text)
+        }
+        await show()
+        while (options.watch === true && !deps.signal.aborted) {
+          await waitOrAbort(context, options.every)
+          if (!deps.signal.aborted) await show()
+        }
+      })
+    })
+}
+
+function waitOrAbort({ deps }: CommandContext, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      cancel()
+      deps.signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const cancel = deps.clock.after(ms, done)
+    deps.signal.addEventListener('abort', done)
+  })
+}
+
+const examples = `
+Examples:
+  hooktide status
+  hooktide status --watch --metrics-url http://127.0.0.1:9400/metrics
+  hooktide status --json | jq '.lanes[] | select(.ready > 0)'
+Exit codes: 0 read, 1 it could not be read, 2 wrong usage`

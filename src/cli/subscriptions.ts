@@ -1,0 +1,282 @@
+import { randomBytes } from 'node:crypto'
+import { Command } from 'commander'
+import type { Config } from '../config.ts'
+import { HooktideError } from '../core/error.ts'
+import { type GuardPolicy, guardPolicy } from '../core/guard-policy.ts'
+import { problemText } from '../core/result.ts'
+import type { Subscription } from '../core/subscription.ts'
+import { type InputContext, validateSubscriptionInput } from '../schema/subscription-input.ts'
+import type { CommandContext } from './context.ts'
+import type { Cluster } from './deps.ts'
+import { exitCode } from './exit-code.ts'
+import { topicNames } from './names.ts'
+import { durationArgument } from './options.ts'
+import { readText } from './read-text.ts'
+import { type FieldOptions, fieldsOf, withFieldOptions } from './subscription-fields.ts'
+import { parseSubscriptionFile } from './subscription-file.ts'
+import { planSubscriptions } from './subscription-plan.ts'
+import { type MadeSecret, makeSealedSecret, rotated } from './subscription-secret.ts'
+import { found, SubscriptionStore } from './subscription-store.ts'
+import { listJson, listText, planJson, planText, showText, visible } from './subscription-view.ts'
+
+/** `hooktide subscriptions …`: who gets what. */
+export function subscriptionsCommand(context: CommandContext): Command {
+  const { deps, print, printJson } = context
+  const subscriptions = new Command('subscriptions')
+    .description('Who gets which events, where, and signed with what')
+    .addHelpText('after', examples.all)
+  const open = <T>(run: (store: SubscriptionStore, config: Config, cluster: Cluster) => Promise<T>) =>
+    context.withCluster((cluster, config) =>
+      run(new SubscriptionStore(cluster.kafka, topicNames(config).subscriptions, deps.clock), config, cluster),
+    )
+
+  withFieldOptions(subscriptions.command('add'))
+    .description('add a subscription')
+    .option('--id <id>', 'its id (default: made up)')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.add)
+    .action(async (options: FieldOptions & { id?: string; json?: boolean }) => {
+      await open(async (store, config, cluster) => {
+        const id = options.id ?? `sub_${randomBytes(9).toString('base64url').replace(/[-_]/g, 'x')}`
+        const table = await store.read()
+        if (table.has(id)) {
+          throw new HooktideError('subscription.invalid', `there is a subscription ${id} already`, {
+            remedy: 'Change it with `hooktide subscriptions update`, or give another --id.',
+          })
+        }
+        const fields = { ...fieldsOf(options), secrets: references(options.secret) }
+        const checked = checkedInput(fields, { nowMs: deps.clock.now(), id, guard: guardOf(config) })
+        const { secrets, made } = await makeAsked(cluster, config, checked)
+        const subscription = { ...checked, secrets }
+        await store.write([{ id, subscription }])
+        printOne(`added ${id}`, subscription, made, options.json === true)
+      })
+    })
+
+  subscriptions
+    .command('list')
+    .description('list subscriptions')
+    .option('--tenant <tenant>', 'only of this tenant')
+    .option('--status <status>', 'only with this status')
+    .option('--reveal', 'print URL queries and header values in JSON')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.list)
+    .action(async (options: { tenant?: string; status?: string; reveal?: boolean; json?: boolean }) => {
+      const all = await open((store) => store.read())
+      const entries = new Map(
+        [...all].filter(([, entry]) => {
+          if (!entry.ok) return options.tenant === undefined && options.status === undefined
+          const { tenant, status } = entry.value
+          return tenant === (options.tenant ?? tenant) && status === (options.status ?? status)
+        }),
+      )
+      if (options.json === true) printJson(listJson(entries, options.reveal === true))
+      else print(listText(entries))
+    })
+
+  subscriptions
+    .command('show')
+    .description('show one subscription')
+    .argument('<id>')
+    .option('--reveal', 'print URL queries and header values, which may be secrets')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.show)
+    .action(async (id: string, options: { reveal?: boolean; json?: boolean }) => {
+      const subscription = visible(found(await open((store) => store.read()), id), options.reveal === true)
+      if (options.json === true) printJson(subscription)
+      else print(showText(subscription))
+    })
+
+  withFieldOptions(subscriptions.command('update'))
+    .description('change what is given, keep the rest')
+    .argument('<id>')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.update)
+    .action(async (id: string, options: FieldOptions & { json?: boolean }) => {
+      await open(async (store, config, cluster) => {
+        const existing = found(await store.read(), id)
+        const fields = fieldsOf(options)
+        if (Object.keys(fields).length === 0 && options.secret === undefined) {
+          throw new HooktideError('usage', 'nothing to change was given', {
+            remedy: '`hooktide subscriptions update --help` lists what can be.',
+          })
+        }
+        const { statusReason, ...rest } = existing
+        const kept = fields.status === undefined && statusReason !== undefined ? { ...rest, statusReason } : rest
+        const secrets = options.secret === undefined ? existing.secrets : references(options.secret)
+        const retry = fields.retry === undefined ? existing.retry : { ...existing.retry, ...(fields.retry as object) }
+        const input = { ...kept, ...fields, secrets, retry }
+        const checked = checkedInput(input, { nowMs: deps.clock.now(), existing, guard: guardOf(config) })
+        const asked = await makeAsked(cluster, config, checked)
+        const subscription = { ...checked, secrets: asked.secrets }
+        await store.write([{ id, subscription }])
+        printOne(`updated ${id}`, subscription, asked.made, options.json === true)
+      })
+    })
+
+  subscriptions
+    .command('rotate-secret')
+    .description('sign with a new secret, and for a while with the old one beside it')
+    .argument('<id>')
+    .option('--secret <ref>', 'the new one: kafka:new, env:NAME, file:PATH or kafka:ID', 'kafka:new')
+    .option('--overlap <duration>', 'how long the old ones go on signing', durationArgument, 86_400_000)
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.rotate)
+    .action(async (id: string, options: { secret: string; overlap: number; json?: boolean }) => {
+      await open(async (store, config, cluster) => {
+        const existing = found(await store.read(), id)
+        const nowMs = deps.clock.now()
+        const secrets = rotated(existing.secrets, options.secret, nowMs, options.overlap)
+        const checked = checkedInput({ ...existing, secrets }, { nowMs, existing, guard: guardOf(config) })
+        const asked = await makeAsked(cluster, config, checked)
+        const subscription = { ...checked, secrets: asked.secrets }
+        await store.write([{ id, subscription }])
+        printOne(`rotated the secret of ${id}`, subscription, asked.made, options.json === true)
+      })
+    })
+
+  subscriptions
+    .command('remove')
+    .description('remove subscriptions; their waiting deliveries are cancelled')
+    .argument('<id...>')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.remove)
+    .action(async (ids: string[], { json = false }: { json?: boolean }) => {
+      await open(async (store) => {
+        const table = await store.read()
+        const unknown = ids.filter((id) => !table.has(id))
+        if (unknown.length > 0) {
+          throw new HooktideError('not-found', `there is no subscription ${unknown.join(', ')}; nothing was removed`, {
+            remedy: '`hooktide subscriptions list` shows those there are.',
+          })
+        }
+        await store.write(ids.map((id) => ({ id, subscription: null })))
+      })
+      if (json) printJson({ removed: ids })
+      else for (const id of ids) print(`removed ${id}`)
+    })
+
+  subscriptions
+    .command('apply')
+    .description('make the table as a file says (YAML, JSON, NDJSON; - for stdin)')
+    .argument('<file>')
+    .option('--prune', 'also remove what the file does not name')
+    .option('--tenant <tenant>', 'prune only subscriptions of this tenant')
+    .option('--dry-run', 'print the plan and change nothing; exit 1 if there is something to change')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.apply)
+    .action(async (file: string, options: { prune?: boolean; tenant?: string; dryRun?: boolean; json?: boolean }) => {
+      if (options.tenant !== undefined && options.prune !== true) {
+        throw new HooktideError('usage', '--tenant limits --prune, which was not given')
+      }
+      const wanted = parseSubscriptionFile(await readText(deps, file), file)
+      await open(async (store, config) => {
+        const plan = planSubscriptions(wanted, await store.read(), {
+          nowMs: deps.clock.now(),
+          guard: guardOf(config),
+          prune: options.prune === true ? { tenant: options.tenant ?? null } : null,
+        })
+        if (plan.problems.length > 0) {
+          throw new HooktideError('subscription.invalid', `${file} was not applied: it has problems`, {
+            details: plan.problems,
+            remedy: 'Correct every line named.',
+          })
+        }
+        const changed = plan.items.filter(({ action }) => action !== 'unchanged')
+        if (options.dryRun !== true) await store.write(changed)
+        if (options.json === true) printJson(planJson(plan, options.dryRun !== true))
+        else print(planText(plan))
+        deps.setExitCode(options.dryRun === true && changed.length > 0 ? exitCode.failed : exitCode.ok)
+      })
+    })
+
+  /** Makes the secrets that `kafka:new` asks for; called when everything else is known to be good. */
+  async function makeAsked(cluster: Cluster, config: Config, checked: Subscription) {
+    const secrets = [...checked.secrets]
+    const made: MadeSecret[] = []
+    for (const [i, secret] of secrets.entries()) {
+      if (secret.ref !== 'kafka:new') continue
+      const parts = { kafka: cluster.kafka, config, clock: deps.clock, tools: deps.secrets }
+      const one = await makeSealedSecret(parts, topicNames(config).secrets, checked.id)
+      made.push(one)
+      secrets[i] = { ...secret, ref: one.ref }
+    }
+    return { secrets, made }
+  }
+
+  function printOne(what: string, subscription: Subscription, made: readonly MadeSecret[], json: boolean): void {
+    if (json) {
+      const shown = made.map(({ ref, secret }) => ({ ref, secret: secret.reveal() }))
+      printJson({ subscription: visible(subscription, false), newSecrets: shown })
+      return
+    }
+    print(what)
+    for (const { ref, secret } of made) {
+      print(`${ref}: ${secret.reveal()}`)
+      context.note('The secret is shown this once. Give it to the receiver; it is kept sealed.')
+    }
+  }
+
+  return subscriptions
+}
+
+function references(refs: readonly string[] | undefined): { ref: string }[] | undefined {
+  return refs?.map((ref) => ({ ref }))
+}
+
+function guardOf(config: Config): GuardPolicy {
+  const policy = guardPolicy(config.http)
+  if (!policy.ok) throw new HooktideError('config.invalid', `http: ${policy.reason}`)
+  return policy.value
+}
+
+function checkedInput(input: unknown, context: InputContext): Subscription {
+  const checked = validateSubscriptionInput(input, context)
+  if (checked.ok) return checked.value
+  const count = checked.problems.length === 1 ? 'a problem' : `${checked.problems.length} problems`
+  throw new HooktideError('subscription.invalid', `the subscription has ${count}`, {
+    details: checked.problems.map(problemText),
+    remedy: 'Correct every line named.',
+  })
+}
+
+const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+const examples = {
+  all: `
+Examples:
+  hooktide subscriptions add --url https://example.com/hook --types 'order.*' --secret kafka:new
+  hooktide subscriptions list --status paused
+  hooktide subscriptions apply subscriptions.yaml --prune --dry-run
+Exit codes: 0 done, 1 it failed, was not found or differs (--dry-run), 2 wrong usage`,
+  add: `
+Examples:
+  hooktide subscriptions add --url https://example.com/hook --secret kafka:new
+  hooktide subscriptions add --id billing --url https://example.com/hook --types 'order.*,invoice.paid' \\
+    --ordering subscription --secret env:BILLING_SECRET --header 'X-Team: billing'${codes}`,
+  list: `
+Examples:
+  hooktide subscriptions list
+  hooktide subscriptions list --tenant acme --status disabled --json${codes}`,
+  show: `
+Examples:
+  hooktide subscriptions show billing
+  hooktide subscriptions show billing --reveal --json${codes}`,
+  update: `
+Examples:
+  hooktide subscriptions update billing --url https://example.com/v2/hook
+  hooktide subscriptions update billing --status paused --reason 'migration until Monday'${codes}`,
+  rotate: `
+Examples:
+  hooktide subscriptions rotate-secret billing                       a fresh one; the old signs on for a day
+  hooktide subscriptions rotate-secret billing --secret env:NEW --overlap 0${codes}`,
+  remove: `
+Examples:
+  hooktide subscriptions remove billing
+  hooktide subscriptions remove billing audit --json${codes}`,
+  apply: `
+Examples:
+  hooktide subscriptions apply subscriptions.yaml
+  hooktide subscriptions apply subscriptions.yaml --prune --dry-run     what would change; exit 1 if anything
+  hooktide subscriptions list --reveal --json | hooktide subscriptions apply -
+Exit codes: 0 applied, or nothing to do; 1 it failed, or --dry-run found something to do; 2 wrong usage`,
+}

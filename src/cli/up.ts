@@ -1,0 +1,35 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { suggest } from '../core/suggest.ts'
+import type { CommandContext } from './context.ts'
+import type { Role } from './deps.ts'
+
+const allRoles: readonly Role[] = ['router', 'deliverer']
+
+/** `hooktide up`: the service, until a signal ends it. */
+export function upCommand({ deps, load }: CommandContext): Command {
+  return new Command('up')
+    .description('Run the service until SIGTERM or SIGINT; a second signal ends it at once')
+    .option('--roles <roles>', 'what this process does: router, deliverer', parseRoles, allRoles)
+    .addHelpText('after', examples)
+    .action(async ({ roles }: { roles: readonly Role[] }) => {
+      await deps.startService({ loaded: load(), roles })
+    })
+}
+
+export function parseRoles(text: string): readonly Role[] {
+  const words = text.split(',').map((word) => word.trim())
+  for (const word of words) {
+    if ((allRoles as readonly string[]).includes(word)) continue
+    const meant = suggest(word, allRoles)
+    const hint = meant === null ? '' : ` Did you mean ${meant}?`
+    throw new InvalidArgumentError(`"${word}" is no role; write ${allRoles.join(' or ')}, or both.${hint}`)
+  }
+  return allRoles.filter((role) => words.includes(role))
+}
+
+const examples = `
+Examples:
+  hooktide up                                   router and deliverer in one process
+  hooktide up --roles deliverer                 a process that only delivers
+  KAFKA_BROKERS=kafka-1:9092 hooktide up --config /etc/hooktide.yaml
+Exit codes: 0 stopped as asked, 1 it could not start or go on, 2 wrong usage`

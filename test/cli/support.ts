@@ -1,0 +1,77 @@
+import { onTestFinished } from 'vitest'
+import { createSecretTools } from '../../src/app/secret-tools.ts'
+import { connectKafka } from '../../src/app.ts'
+import type { CliDeps, Output } from '../../src/cli/deps.ts'
+import { runCli } from '../../src/cli/run.ts'
+import { realClock } from '../support/clock.ts'
+import { addresses, notingObserver } from '../support/kafka.ts'
+
+export interface CliResult {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+let count = 0
+
+/** A terminal-less call of `hooktide` in this process. */
+export async function hooktide(
+  args: readonly string[],
+  given: Partial<CliDeps> & { input?: string } = {},
+): Promise<CliResult> {
+  const { input, ...deps } = given
+  let code = 0
+  const [out, err] = [sink(), sink()]
+  const env = deps.env ?? {}
+  await runCli(args, {
+    env,
+    stdin: lines(input ?? ''),
+    stdout: out.output,
+    stderr: err.output,
+    clock: realClock,
+    signal: new AbortController().signal,
+    runtime: { node: '24.0.0', platform: 'linux x64' },
+    connect: async (config) => connectKafka(config, env, { clock: realClock, observer: notingObserver() }),
+    secrets: createSecretTools(env, realClock),
+    fetchText: async (url) => (await fetch(url)).text(),
+    startService: async () => undefined,
+    runDemo: async () => true,
+    ...deps,
+    setExitCode(value) {
+      code = value
+    },
+  })
+  return { code, out: out.text(), err: err.text() }
+}
+
+export function sink(isTTY = false): { readonly output: Output; text(): string } {
+  const parts: string[] = []
+  return { output: { write: (data) => void parts.push(String(data)), isTTY, columns: 100 }, text: () => parts.join('') }
+}
+
+async function* lines(input: string): AsyncGenerator<string> {
+  yield input
+}
+
+/** The environment of a Hooktide of this test alone, on the shared broker, its topics created. */
+export async function ownWorld(more: Record<string, string> = {}): Promise<Record<string, string>> {
+  const name = `cli-${process.pid}-${Date.now().toString(36)}-${++count}`
+  const env = {
+    KAFKA_BROKERS: (await addresses()).join(','),
+    HOOKTIDE_TOPICS_PREFIX: `${name}.`,
+    HOOKTIDE_TOPICS_EVENTS: `${name}.events`,
+    HOOKTIDE_TOPICS_LANES: '2',
+    HOOKTIDE_KAFKA_GROUP_PREFIX: `${name}.`,
+    ...more,
+  }
+  const applied = await hooktide(['topics', 'apply'], { env })
+  if (applied.code !== 0) throw new Error(applied.err + applied.out)
+  return env
+}
+
+/** Something to be undone at the end of the test. */
+export function atEnd(fn: () => unknown): void {
+  onTestFinished(async () => {
+    await fn()
+  })
+}

@@ -70,7 +70,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
     maxBytes: deliverer.maxBufferBytes,
     commit: { records: deliverer.commitRecords, everyMs: deliverer.commitEveryMs, movesEveryMs: deliverer.commitMovesEveryMs },
     lines: { maxHeld: 64, maxBuffer: 64, maxOpenUnordered: 32 },
-    maxWaitingPerSubscription: Math.max(16, Math.floor(deliverer.bufferPerLane.records / 4)),
+    crowd: { minShare: Math.max(8, Math.floor(deliverer.bufferPerLane.records / 16)), keep: 32 },
     maxSpan: powerOfTwo(deliverer.spanOffsets),
     drainMs: deliverer.drainMs,
     stopDrainMs: config.shutdown.drainMs,

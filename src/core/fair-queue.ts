@@ -90,19 +90,23 @@ export class FairQueue<T extends FairItem> {
     this.#ring.push(flow)
   }
 
-  /** Takes out everything `match` holds for; returns it in order per flow. */
+  /** Takes out everything `match` holds for; in order per flow. */
   remove(match: (item: T) => boolean): T[] {
+    return [...this.#flows.keys()].flatMap((name) => this.removeFrom(name, match))
+  }
+
+  /** The same of one flow. */
+  removeFrom(name: string, match: (item: T) => boolean): T[] {
+    const flow = this.#flows.get(name)
+    if (flow === undefined) return []
     const removed: T[] = []
-    for (const flow of this.#flows.values()) {
-      const kept: T[] = []
-      for (const item of flow.items) (match(item) ? removed : kept).push(item)
-      if (kept.length === flow.items.length) continue
-      flow.items.reset(kept)
-    }
+    const kept: T[] = []
+    for (const item of flow.items) (match(item) ? removed : kept).push(item)
+    if (removed.length === 0) return removed
+    flow.items.reset(kept)
     this.#size -= removed.length
-    for (const flow of [...this.#flows.values()]) {
-      if (flow.items.length > 0) continue
-      this.#flows.delete(flow.name)
+    if (kept.length === 0) {
+      this.#flows.delete(name)
       if (flow.active) this.#leave(flow)
     }
     return removed

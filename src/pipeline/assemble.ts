@@ -7,6 +7,7 @@ import type { RetryPolicy } from '../core/retry-policy.ts'
 import type { Subscription } from '../core/subscription.ts'
 import type { Clock, Kafka, Observer, Secrets, Sender } from '../ports.ts'
 import { Attempter } from './attempter.ts'
+import type { CrowdLimits } from './crowd.ts'
 import { Deliverer } from './deliverer.ts'
 import { Executor, type ExecutorLimits } from './executor.ts'
 import { type FlowLimits, MemoryBudget } from './lane-flow.ts'
@@ -31,7 +32,7 @@ export interface PipelineSettings {
   readonly maxBytes: number
   readonly commit: CommitLimits
   readonly lines: LinesOptions
-  readonly maxWaitingPerSubscription: number
+  readonly crowd: CrowdLimits
   readonly maxSpan: number
   /** Longest drain before a rejoin, and at the end of the process, ms. */
   readonly drainMs: number
@@ -132,7 +133,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
             policy: settings.policy,
             clockOffset,
             lines: settings.lines,
-            maxWaitingPerSubscription: settings.maxWaitingPerSubscription,
+            crowd: settings.crowd,
             subscription,
             freshen: () => subscriptions.freshen(),
             gone: deps.gone,

@@ -105,17 +105,12 @@ export class Executor {
     if (entry.origin !== null) this.#leaveOrigin(entry.origin)
   }
 
-  /** Takes back what waits here of an owner that lost its lane. Open POSTs end by themselves and are dropped then. */
-  withdraw(owner: Work['owner']): Work[] {
+  /** Takes back what waits here of an owner (of one subscription, if given). Open POSTs end by themselves. */
+  withdraw(owner: Work['owner'], subscriptionId?: string): Work[] {
+    const mine = (item: Item) => item.work.owner === owner
     return [this.#first, this.#retry]
-      .flatMap((queue) => queue.remove((item) => item.work.owner === owner))
+      .flatMap((queue) => (subscriptionId === undefined ? queue.remove(mine) : queue.removeFrom(subscriptionId, mine)))
       .map((item) => item.work)
-  }
-
-  openOf(owner: Work['owner']): number {
-    let open = 0
-    for (const work of this.#open.keys()) if (work.owner === owner) open++
-    return open
   }
 
   /** Before a rejoin and at shutdown: nothing new starts. */

@@ -12,6 +12,7 @@ import { policyFor, type RetryPolicy } from '../core/retry-policy.ts'
 import { type Settlement, settle } from '../core/settle.ts'
 import type { Subscription } from '../core/subscription.ts'
 import type { Appended, Clock, Observer } from '../ports.ts'
+import { Crowd, type CrowdLimits } from './crowd.ts'
 import type { Executor } from './executor.ts'
 import type { LaneFlow } from './lane-flow.ts'
 import { type AttemptFacts, toAttempt, toDead, toParked, toTier } from './lane-records.ts'
@@ -34,8 +35,7 @@ export interface LaneWorld {
   readonly policy: RetryPolicy
   readonly clockOffset: ClockOffset
   readonly lines: LinesOptions
-  /** Records of one subscription that may wait in a lane's memory; the rest is parked. */
-  readonly maxWaitingPerSubscription: number
+  readonly crowd: CrowdLimits
   subscription(id: string): Subscription | undefined
   /** Resolves when the table is as new as its topic was at the call. */
   freshen(): Promise<void>
@@ -68,8 +68,9 @@ export class Lane implements WorkOwner, LinesHost {
   readonly #tiers: TierQueue[]
   readonly #strangers: Strangers
   readonly #touched: () => void
-  /** Works of a subscription in memory, tiers' not yet ripe left out. */
-  readonly #waiting = new Map<string, number>()
+  /** Works in memory by subscription, tiers' not yet ripe left out. */
+  readonly #crowd: Crowd
+  #pressure: (() => void) | null = null
   readonly #inFlight = new Set<Work>()
   #closed = false
   readonly counts = { repeats: 0, rejected: 0, promoted: new Map<string, number>() }
@@ -82,6 +83,7 @@ export class Lane implements WorkOwner, LinesHost {
     this.#world = world
     this.#touched = touched
     this.#ledger = new Ledger(world.topics, start.partition, start)
+    this.#crowd = new Crowd(world.crowd)
     this.#tiers = world.ladder.tiers.map((tier) => new TierQueue(tier.delayMs))
     this.#strangers = new Strangers(
       world.clock,
@@ -100,7 +102,6 @@ export class Lane implements WorkOwner, LinesHost {
     for (const record of batch.records) {
       if (!tracker.admits(record.offset)) {
         this.flow.truncated(index)
-        if (index === 0) this.#relieve()
         this.#changed()
         return
       }
@@ -158,7 +159,8 @@ export class Lane implements WorkOwner, LinesHost {
       this.#strangers.hold({ work, lineKey: null })
       return
     }
-    const crowded = this.#entered(subscriptionId) > this.#world.maxWaitingPerSubscription
+    this.#entered(subscriptionId)
+    const crowded = this.#crowd.diverts(subscriptionId)
     const key = lineKeyOf(subscription, work.delivery)
     if (key !== null) this.#lines.arrive(key, work, crowded)
     else if (crowded || subscription.status !== 'active') this.#lines.overflow(overflowKeyOf(subscriptionId), work)
@@ -331,7 +333,8 @@ export class Lane implements WorkOwner, LinesHost {
     this.#ledger.append(toAttempt(topics.attempts, this.partition, work, facts, settlement))
     reportSettlement(observer, this.partition, work, settlement, facts)
     this.#release(work)
-    this.#left(work.delivery.subscriptionId)
+    if (work.source === 'parked') this.#crowd.parked(work.delivery.subscriptionId, -1)
+    this.#crowd.left(work.delivery.subscriptionId, true, clock.now())
     if (work.line !== null) this.#lines.settled(work, settlement.t === 'scheduled')
   }
 
@@ -352,16 +355,8 @@ export class Lane implements WorkOwner, LinesHost {
     this.flow.removed(index, work.bytes)
   }
 
-  #entered(subscriptionId: string): number {
-    const waiting = (this.#waiting.get(subscriptionId) ?? 0) + 1
-    this.#waiting.set(subscriptionId, waiting)
-    return waiting
-  }
-
-  #left(subscriptionId: string): void {
-    const waiting = (this.#waiting.get(subscriptionId) ?? 0) - 1
-    if (waiting > 0) this.#waiting.set(subscriptionId, waiting)
-    else this.#waiting.delete(subscriptionId)
+  #entered(subscriptionId: string): void {
+    this.#crowd.entered(subscriptionId, this.#world.clock.now())
   }
 
   // ---- LinesHost -----------------------------------------------------------------------------------------------
@@ -373,7 +368,8 @@ export class Lane implements WorkOwner, LinesHost {
   park(line: Line<Work>, work: Work): void {
     this.#ledger.park(toParked(this.#world.topics.parked, this.partition, line.key, work))
     this.#release(work)
-    this.#left(work.delivery.subscriptionId)
+    this.#crowd.parked(work.delivery.subscriptionId, 1)
+    this.#crowd.left(work.delivery.subscriptionId, false, this.#world.clock.now())
   }
 
   writeState(line: Line<Work>, state: LineState | null): void {
@@ -478,20 +474,50 @@ export class Lane implements WorkOwner, LinesHost {
 
   close(): void {
     this.#closed = true
+    this.#pressure?.()
     this.#world.executor.withdraw(this)
     this.#strangers.close()
     this.flow.close()
   }
 
-  /** Something waiting pins a watermark whose span is at its bound: lines give up what they hold in memory. */
+  /**
+   * The lane is full: what does not move gives up its place. Works not yet started come back from the executor; ordered
+   * ones are parked behind their line's open one, unordered ones but for a few.
+   */
   #relieve(): void {
-    for (const line of [...this.#lines]) this.#lines.relieve(line)
+    const now = this.#world.clock.now()
+    for (const id of this.#crowd.divert(now)) {
+      let kept = 0
+      for (const work of this.#world.executor.withdraw(this, id)) {
+        if (work.line !== null) this.#lines.putBack(work)
+        else if (kept++ < this.#world.crowd.keep) this.#world.executor.offer(work)
+        else this.#lines.overflow(overflowKeyOf(id), work)
+      }
+      for (const line of [...this.#lines]) {
+        if (line.subscriptionId !== id) continue
+        this.#lines.relieve(line)
+        this.#lines.pump(line)
+      }
+    }
+  }
+
+  /** Full for a while, not just for a moment: then relief is due. */
+  #watchPressure(): void {
+    if (this.#pressure !== null || this.flow.runs(0)) return
+    this.#pressure = this.#world.clock.after(pressureMs, () => {
+      this.#pressure = null
+      if (this.#closed || this.flow.runs(0)) return
+      this.#relieve()
+      this.#changed()
+    })
   }
 
   #changed(): void {
     this.flow.update(this.#ledger.trackers)
+    this.#watchPressure()
     this.#touched()
   }
 }
 
 const interruptedPauseMs = 200
+const pressureMs = 250

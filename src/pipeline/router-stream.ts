@@ -49,8 +49,7 @@ export class RouterStream {
     this.#generation = start.generation
     this.#position = start.offset
     this.#acknowledged = start.offset
-    // A fresh generation has to be written down even if nothing is read for a while.
-    this.#committed = start.fresh === null ? start.offset : -1
+    this.#committed = start.offset
     this.#producer = producer
   }
 

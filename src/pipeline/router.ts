@@ -1,6 +1,7 @@
 import { messageOf } from '../core/error.ts'
 import type { EventLimits } from '../core/event.ts'
 import type { TopicPartition } from '../core/record.ts'
+import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
 import type { Clock, GroupConsumer, Kafka, LogReader, Observer, Producer } from '../ports.ts'
 import { routerPositions } from './router-load.ts'
 import { RouterStream } from './router-stream.ts'
@@ -110,7 +111,9 @@ export class Router {
     const ours = () => partitions.filter((tp) => this.#preparing.get(nameOf(tp)) === token)
     for (let failures = 0; this.#stopping === null && ours().length > 0; failures++) {
       try {
-        for (const { at, start } of await routerPositions(this.#deps, ours())) {
+        const positions = await routerPositions(this.#deps, ours())
+        await this.#claim(positions)
+        for (const { at, start } of positions) {
           if (this.#stopping !== null || this.#preparing.get(nameOf(at)) !== token) continue
           this.#preparing.delete(nameOf(at))
           const stream = new RouterStream(this.#deps, this.#producer, at, start)
@@ -123,6 +126,18 @@ export class Router {
         await new Promise<void>((resolve) => clock.after(Math.min(5_000, 100 * 2 ** Math.min(failures, 6)), resolve))
       }
     }
+  }
+
+  /**
+   * A new generation is committed before anything is written with it: a router that dies right after its first write
+   * would else be followed by one that starts yet another, and what it writes again would not be taken for repeats.
+   */
+  async #claim(positions: readonly { at: TopicPartition; start: RouterStart }[]): Promise<void> {
+    const fresh = positions.filter(({ start }) => start.fresh !== null)
+    if (fresh.length === 0) return
+    await this.#deps.consumer.commit(
+      fresh.map(({ at, start }) => ({ ...at, offset: start.offset, metadata: encodeRouterMetadata(start.generation) })),
+    )
   }
 
   async #revoking(lost: boolean): Promise<void> {

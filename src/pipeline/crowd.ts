@@ -1,0 +1,103 @@
+interface Share {
+  /** Works in memory: queued, open, read ahead. */
+  waiting: number
+  /** Records of it in `parked`, as far as this lane has moved or counted them. */
+  parked: number
+  /** Ended since `sinceMs`, and what that was per second in the window before. */
+  done: number
+  perSecond: number
+  sinceMs: number
+  diverted: boolean
+}
+
+export interface CrowdLimits {
+  /** A subscription with fewer works in a lane's memory is never diverted. */
+  readonly minShare: number
+  /** Works of a diverted subscription that stay in memory, so that it goes on while the rest is parked. */
+  readonly keep: number
+}
+
+/**
+ * How much of a lane's memory each subscription holds, and how fast it works that off. When the lane is full, those that
+ * hold more than they finish in a second are diverted to `parked`: a crowd that moves only waits a moment, one that
+ * does not must not stand in front of the others.
+ */
+export class Crowd {
+  readonly #limits: CrowdLimits
+  readonly #shares = new Map<string, Share>()
+
+  constructor(limits: CrowdLimits) {
+    this.#limits = limits
+  }
+
+  entered(subscriptionId: string, nowMs: number): void {
+    const share = this.#shares.get(subscriptionId)
+    if (share !== undefined) share.waiting++
+    else
+      this.#shares.set(subscriptionId, {
+        waiting: 1,
+        parked: 0,
+        done: 0,
+        perSecond: 0,
+        sinceMs: nowMs,
+        diverted: false,
+      })
+  }
+
+  /** Out of memory: ended, moved, or parked. */
+  left(subscriptionId: string, ended: boolean, nowMs: number): void {
+    const share = this.#shares.get(subscriptionId)
+    if (share === undefined) return
+    share.waiting--
+    if (ended) {
+      share.done++
+      if (nowMs - share.sinceMs >= windowMs) this.#roll(share, nowMs)
+    }
+    if (share.waiting <= 0 && share.parked <= 0) this.#shares.delete(subscriptionId)
+  }
+
+  parked(subscriptionId: string, records: number): void {
+    const share = this.#shares.get(subscriptionId)
+    if (share === undefined) return
+    share.parked += records
+    // Back to normal: nothing of it stands in `parked` any more.
+    if (share.parked <= 0) share.diverted = false
+    if (share.waiting <= 0 && share.parked <= 0) this.#shares.delete(subscriptionId)
+  }
+
+  /** Must an arrival of it be parked? */
+  diverts(subscriptionId: string): boolean {
+    const share = this.#shares.get(subscriptionId)
+    return share?.diverted === true && share.waiting > this.#limits.keep
+  }
+
+  /** Who is to be diverted now that the lane is full: everyone that holds more than it works off in a second. */
+  divert(nowMs: number): string[] {
+    const found: string[] = []
+    for (const [id, share] of this.#shares) {
+      if (share.waiting <= this.#limits.minShare) continue
+      const elapsedMs = nowMs - share.sinceMs
+      if (elapsedMs >= windowMs) this.#roll(share, nowMs)
+      else if (elapsedMs < settledMs && share.perSecond === 0) continue
+      const perSecond = Math.max(share.perSecond, (share.done * 1_000) / Math.max(1, elapsedMs))
+      if (share.waiting <= perSecond) continue
+      share.diverted = true
+      found.push(id)
+    }
+    return found
+  }
+
+  waiting(subscriptionId: string): number {
+    return this.#shares.get(subscriptionId)?.waiting ?? 0
+  }
+
+  #roll(share: Share, nowMs: number): void {
+    share.perSecond = (share.done * 1_000) / Math.max(1, nowMs - share.sinceMs)
+    share.done = 0
+    share.sinceMs = nowMs
+  }
+}
+
+const windowMs = 500
+/** Before this nothing can be said of a subscription's pace. */
+const settledMs = 200

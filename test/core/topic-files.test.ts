@@ -87,7 +87,11 @@ test.each<[string, TopicFile[], RegExp[]]>([
     changed('dead.yaml', { name: 'deads' }),
     [/dead\.yaml: name \("deads"\): is no topic.*write "dead"/],
   ],
-  ['a slip in a field', changed('dead.yaml', { partition: 3 }), [/dead\.yaml: partition: is no field.*write partitions/]],
+  [
+    'a slip in a field',
+    changed('dead.yaml', { partition: 3 }),
+    [/dead\.yaml: partition: is no field.*write partitions/],
+  ],
   ['no map', [{ file: 'x.yaml', content: ['a'] }], [/^x\.yaml: : is not a map/]],
   ['another key', changed('dead.yaml', { key: 'tenant' }), [/key \("tenant"\): is not what the program writes/]],
   ['a number for a lane topic', changed('dead.yaml', { partitions: 3 }), [/partitions \(3\): is not lanes/]],

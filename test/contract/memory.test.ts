@@ -24,7 +24,7 @@ function memoryWorld(seed: number): World {
       const id = `foreign-${++names}`
       const epoch = await broker.transactions.init(id)
       const records = values.map((value) => out(at, value))
-      await broker.transactions.append(id, epoch, broker.log(at.topic, at.partition), records, clock.now())
+      await broker.transactions.append(id, epoch, broker.log(at.topic, at.partition), records, () => clock.now())
       const end = async (commit: boolean) => {
         broker.transactions.end(id, epoch, commit)
         await broker.transactions.init(id)

@@ -47,13 +47,17 @@ export function unleash(broker: MemoryBroker): () => void {
   })
   every('jump', faults.clockJumpEveryMs, () => {
     const process = anyProcess('jump')
-    if (process !== null) process.jump(between(random('jump'), -20_000, 20_000) - Math.round(process.skewMs / 2))
+    if (process === null) return
+    broker.note('jump', process.id)
+    process.jump(between(random('jump'), -20_000, 20_000) - Math.round(process.skewMs / 2))
   })
   every('compact', faults.compactEveryMs, () => {
     for (const topic of broker.topics()) if (broker.topicOptions(topic).compacted === true) broker.compact(topic)
   })
   every('retention', faults.retentionEveryMs, () => {
-    const log = pick(random('retention'), broker.logs(pick(random('retention'), broker.topics())))
+    // A compacted topic has no retention.
+    const topics = broker.topics().filter((topic) => broker.topicOptions(topic).compacted !== true)
+    const log = pick(random('retention'), broker.logs(pick(random('retention'), topics)))
     broker.truncate(log.topic, log.partition, between(random('retention'), log.start, log.end))
   })
 

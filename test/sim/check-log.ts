@@ -14,8 +14,9 @@ export function checkEnd(evidence: Evidence): string[] {
 /** A source record may be passed when its attempt is over and what follows from it is in the log. */
 function committedBelowUndone({ positions, places, posts, settled }: Evidence): string[] {
   const lines: string[] = []
+  const repeated = repeatsIn(places)
   const sources = group(
-    places.filter((p) => p.kind === 'deliveries' || p.kind === 'tier'),
+    places.filter((p) => (p.kind === 'deliveries' && !repeated.has(p)) || p.kind === 'tier'),
     (p) => `${p.topic}/${p.partition}`,
   )
   const placesOf = group(places, (p) => p.delivery.id)
@@ -59,17 +60,46 @@ function committedBelowUndone({ positions, places, posts, settled }: Evidence): 
   return lines
 }
 
-/** Each (delivery, attempt) is in a tier at most once, but for the smallest, where a head may hop again. */
+/**
+ * Each (delivery, attempt) is in a tier at most once, but for a long wait that takes it through the same tier again: then
+ * the one before was ripe. And a death is final.
+ */
 function movedTwice({ places }: Evidence): string[] {
-  const tiers = places.filter((p) => p.kind === 'tier')
-  const smallestMs = Math.min(...tiers.map((p) => p.delayMs))
   const moves = group(
-    places.filter((p) => p.kind === 'dead' || (p.kind === 'tier' && p.delayMs > smallestMs)),
+    places.filter((p) => p.kind === 'dead' || p.kind === 'tier'),
     (p) => `${p.topic} ${p.delivery.id} ${p.delivery.attempts}`,
   )
-  return [...moves.values()].flatMap((twice) => {
-    return twice.length < 2 ? [] : [`move: ${twice.map(placeName).join(' and ')} are the same`]
-  })
+  return [...moves.values()].flatMap((same) =>
+    same.flatMap((move, i) => {
+      const before = same[i - 1]
+      if (before === undefined) return []
+      if (move.kind === 'tier' && move.appendedMs >= before.appendedMs + before.delayMs) return []
+      return [`move: ${placeName(before)} and ${placeName(move)} are the same`]
+    }),
+  )
+}
+
+/**
+ * What a router wrote again: the lane drops it. Also an event that a subscription did not want the first time, and is too
+ * late for now.
+ */
+function repeatsIn(places: readonly Place[]): ReadonlySet<Place> {
+  const repeats = new Set<Place>()
+  const last = new Map<string, Place>()
+  for (const place of places) {
+    if (place.kind !== 'deliveries') continue
+    const stream = `${place.partition} ${place.delivery.origin.stream}`
+    const before = last.get(stream)
+    if (before !== undefined && !isAfter(place, before)) repeats.add(place)
+    else last.set(stream, place)
+  }
+  return repeats
+}
+
+function isAfter({ delivery: a }: Place, { delivery: b }: Place): boolean {
+  if (a.origin.generation !== b.origin.generation) return a.origin.generation > b.origin.generation
+  if (a.origin.offset !== b.origin.offset) return a.origin.offset > b.origin.offset
+  return a.subscriptionId > b.subscriptionId
 }
 
 /** (1), (9) Every wanted event is delivered, dead or cancelled. */
@@ -79,11 +109,16 @@ function unfinished(evidence: Evidence): string[] {
     evidence,
     group(posts, (p) => p.deliveryId),
   )
-  const placesOf = group(places, (p) => deliveryEvent(p.delivery))
+  const repeated = repeatsIn(places)
+  const placesOf = group(
+    places.filter((p) => !repeated.has(p)),
+    (p) => deliveryEvent(p.delivery),
+  )
   return expected.flatMap((e) => {
     const name = eventName(e)
-    if (e.optional === true || final.has(name)) return []
     const known = placesOf.get(name) ?? []
+    // What became a delivery comes to an end, whatever became of its subscription.
+    if (final.has(name) || (e.optional === true && known.length === 0)) return []
     const lost = known.some((p) =>
       losses.some((l) => l.topic === p.topic && l.partition === p.partition && p.offset < l.to),
     )

@@ -147,7 +147,7 @@ function order(evidence: Evidence, byDelivery: ReadonlyMap<string, readonly Post
 
 /** When the lane can first have known each event final: delivered, dead or cancelled. */
 export function finals(
-  { places, settled }: Pick<Evidence, 'places' | 'settled'>,
+  { places, settled, maxAttempts = Number.POSITIVE_INFINITY }: Pick<Evidence, 'places' | 'settled' | 'maxAttempts'>,
   byDelivery: ReadonlyMap<string, readonly PostEntry[]>,
 ): Map<string, number> {
   const finalMs = new Map<string, number>()
@@ -155,7 +155,7 @@ export function finals(
     finalMs.set(event, Math.min(atMs, finalMs.get(event) ?? Number.POSITIVE_INFINITY))
   }
   for (const posts of byDelivery.values()) {
-    for (const post of posts) if (post.outcome.startsWith('status 2')) final(eventName(post), post.endMs as number)
+    for (const post of posts) if (endsIt(post, maxAttempts)) final(eventName(post), post.endMs as number)
   }
   for (const { kind, delivery, appendedMs } of places) {
     if (kind !== 'dead') continue
@@ -169,6 +169,13 @@ export function finals(
     if (event !== undefined && attempt.settlement === 'cancelled') final(event, appendedMs - knownBeforeMs)
   }
   return finalMs
+}
+
+/** An outcome after which there is no other attempt; its lane knows that before the log does. */
+function endsIt({ outcome, attempt }: PostEntry, maxAttempts: number): boolean {
+  if (outcome === 'open' || outcome === 'interrupted') return false
+  if (attempt >= maxAttempts || outcome.startsWith('status 2')) return true
+  return /^status [34]/.test(outcome) && !['status 408', 'status 425', 'status 429'].includes(outcome)
 }
 
 /** (6) No attempt before its due time, by the process's own clock; nothing leaves a tier before it is ripe by the broker's. */
@@ -189,12 +196,12 @@ function early(
       const last = waits.sort((a, b) => b.appendedMs - a.appendedMs)[0]
       if (last === undefined) continue
       const { dueMs } = last.delivery
-      if (dueMs !== null && post.startLocalMs < dueMs) {
+      const stepped = faults.some((f) => f.kind === 'jump' && f.process === post.process && f.atMs <= post.startMs)
+      if (dueMs !== null && !stepped && post.startLocalMs < dueMs) {
         lines.push(`early: ${postName(post)} by ${dueMs - post.startLocalMs} ms`)
       }
       const ripeMs = last.timestampMs + last.delayMs
       // A process whose clock was stepped can't know the broker's exactly.
-      const stepped = faults.some((f) => f.kind === 'jump' && f.process === post.process)
       if (!stepped && post.startWallMs + brokerClockMs < ripeMs) {
         lines.push(
           `early: ${postName(post)} left ${last.topic} ${ripeMs - post.startWallMs - brokerClockMs} ms before it was ripe`,

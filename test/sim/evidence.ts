@@ -68,6 +68,8 @@ export interface Evidence {
   readonly lines: readonly string[]
   /** The broker's wall clock above the true one, ms. */
   readonly brokerClockMs: number
+  /** Attempts in all; undefined: not known, so no failure tells that it was the last. */
+  readonly maxAttempts?: number
   /** What must be zero when all is done, by name. */
   readonly gauges: Readonly<Record<string, number>>
 }
@@ -78,6 +80,7 @@ export function collectEvidence(
   run: {
     readonly posts: readonly PostEntry[]
     readonly expected: readonly Expected[]
+    readonly maxAttempts?: number
     readonly gauges?: Readonly<Record<string, number>>
   },
 ): Evidence {
@@ -86,6 +89,7 @@ export function collectEvidence(
     posts: run.posts,
     expected: run.expected,
     gauges: run.gauges ?? {},
+    ...(run.maxAttempts === undefined ? {} : { maxAttempts: run.maxAttempts }),
     faults: broker.faultLog,
     losses: broker.losses,
     places: [

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { Mode } from './plan.ts'
 import { runSeed } from './run-seed.ts'
+import { storyOf } from './story.ts'
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +33,8 @@ for (const mode of modes) {
       console.log(mode, seed, Math.round(performance.now() - began), 'ms', Math.round(v.simulatedMs), v.timers, v.posts)
     if (v.problems.length > 0) {
       bad++
-      console.log(`${mode} seed ${seed}: ${v.problems.length} problems\n  ${v.problems.slice(0, 4).join('\n  ')}`)
+      console.log(`${mode} seed ${seed}: ${v.problems.length} problems\n  ${v.problems.slice(0, 6).join('\n  ')}`)
+      console.log(`    ${storyOf(v.evidence, v.problems[0] as string).join('\n    ')}`)
     }
   }
 }

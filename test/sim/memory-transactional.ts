@@ -109,8 +109,13 @@ export class MemoryTransactional implements TransactionalProducer {
     const first = part[0] as OutRecord
     const log = this.#core.log(first.topic, first.partition)
     this.#core.requireLeader(log)
-    const { timestampMs, appendTimeMs } = this.#core.stamp(first.topic, this.#link.process)
-    const firstOffset = await this.#core.transactions.append(this.#id, epoch, log, part, timestampMs)
+    let appendTimeMs: number | null = null
+    // Stamped when it is appended, which may be later than it came: the last transaction's markers go first.
+    const firstOffset = await this.#core.transactions.append(this.#id, epoch, log, part, () => {
+      const stamp = this.#core.stamp(first.topic, this.#link.process)
+      appendTimeMs = stamp.appendTimeMs
+      return stamp.timestampMs
+    })
     return { topic: first.topic, partition: first.partition, firstOffset, count: part.length, appendTimeMs }
   }
 }

@@ -267,6 +267,7 @@ class Run {
     return collectEvidence(world.broker, layout, {
       posts: world.receiver.posts,
       expected,
+      maxAttempts: this.#plan.maxAttempts,
       gauges: world.gauges(),
     })
   }
@@ -287,7 +288,7 @@ class Run {
 const small = {
   flow: { maxRecords: 20, maxBytes: 20_000, tierMaxRecords: 8, tierMaxBytes: 20_000 },
   lines: { maxHeld: 3, maxBuffer: 3, maxOpenUnordered: 2 },
-  maxWaitingPerSubscription: 6,
+  crowd: { minShare: 3, keep: 2 },
   maxSpan: 64,
   maxBytes: 60_000,
   executor: { maxInFlight: 4, maxInFlightBytes: 40_000, retryShare: 0.3, maxPerSubscription: 2, maxPerOrigin: 3 },

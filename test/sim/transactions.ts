@@ -53,7 +53,7 @@ export class Transactions {
     epoch: number,
     log: PartitionLog,
     records: readonly OutRecord[],
-    timestampMs: number,
+    stamp: () => number,
   ): Promise<number> {
     const txn = await this.#open(id, epoch)
     let part = txn.parts.get(log)
@@ -61,7 +61,7 @@ export class Transactions {
       part = { state: 'open', firstOffset: -1 }
       txn.parts.set(log, part)
     }
-    return log.append(records, part, timestampMs, this.#clock.mono())
+    return log.append(records, part, stamp(), this.#clock.mono())
   }
 
   async addOffsets(id: string, epoch: number, store: OffsetStore, offsets: readonly GroupOffset[]): Promise<void> {

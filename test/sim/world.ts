@@ -80,9 +80,10 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     maxBytes: 8 << 20,
     commit: { records: 100, everyMs: 400, movesEveryMs: 150 },
     lines: { maxHeld: 8, maxBuffer: 8, maxOpenUnordered: 4 },
-    maxWaitingPerSubscription: 60,
+    crowd: { minShare: 20, keep: 8 },
     maxSpan: 1_024,
     drainMs: 3_500,
+    stopDrainMs: 3_500,
     leaseMs: 4_000,
     ...more,
   }

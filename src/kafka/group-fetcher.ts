@@ -147,14 +147,35 @@ export class GroupFetcher {
     return topics
   }
 
+  /** In the order of the log: what stands before a hole, the hole, what stands behind it. A handler may end it in between. */
   #deliver(owned: OwnedPartition, from: number, data: PartitionData): void {
     const { topic, partition } = owned
     const { records, undecodable, nextOffset } = visible(data.messages, data.abortedTransactions, from)
-    if (nextOffset <= from) return
+    const highWatermark = Number(data.highWatermark)
+    let at = from
+    let taken = 0
+    const pass = (upTo: number, hand: () => void) => {
+      if (upTo <= at || !this.#partitions.accepts(owned, at)) return
+      this.#hand(owned, at, upTo, hand)
+      at = upTo
+    }
+    for (const hole of undecodable) {
+      const end = records.findIndex((record, i) => i >= taken && record.offset >= hole.offset)
+      const before = records.slice(taken, end < 0 ? records.length : end)
+      taken += before.length
+      pass(hole.offset, () =>
+        this.#handlers.onBatch({ topic, partition, records: before, nextOffset: hole.offset, highWatermark }),
+      )
+      pass(hole.nextOffset, () => this.#handlers.onUndecodable({ topic, partition, ...hole }))
+    }
+    const rest = taken === 0 ? records : records.slice(taken)
+    pass(nextOffset, () => this.#handlers.onBatch({ topic, partition, records: rest, nextOffset, highWatermark }))
+  }
+
+  #hand(owned: OwnedPartition, from: number, nextOffset: number, hand: () => void): void {
     owned.position = nextOffset
     try {
-      for (const hole of undecodable) this.#handlers.onUndecodable({ topic, partition, ...hole })
-      this.#handlers.onBatch({ topic, partition, records, nextOffset, highWatermark: Number(data.highWatermark) })
+      hand()
     } catch (error) {
       // It may not have taken the batch: stay in front of it.
       if (owned.position === nextOffset) owned.position = from
@@ -189,16 +210,10 @@ export class GroupFetcher {
       logEnd: end,
     })
     observer.count('consumer_offset_out_of_range', 1, { group, topic })
-    owned.position = start
+    const gap: FetchedBatch = { topic, partition, records: [], nextOffset: start, highWatermark: end }
     // Lets the reader's lag reach zero even if nothing more ever comes.
-    if (start > from) {
-      const gap: FetchedBatch = { topic, partition, records: [], nextOffset: start, highWatermark: end }
-      try {
-        this.#handlers.onBatch(gap)
-      } catch (error) {
-        this.#events.fatal(error)
-      }
-    }
+    if (start > from) this.#hand(owned, from, start, () => this.#handlers.onBatch(gap))
+    else owned.position = start
   }
 
   async #bound(link: GroupLink, { topic, partition }: TopicPartition, timestamp: number): Promise<number> {

@@ -60,6 +60,7 @@ export class Member implements GroupHandlers {
     this.consumer.resume([...gained, ...kept])
   }
   batch: (batch: FetchedBatch) => void = () => {}
+  hole: (info: { offset: number; nextOffset: number }) => void = () => {}
   revoke: (info: { deadlineMs: number; lost: boolean }) => Promise<void> = async () => {}
 
   constructor(
@@ -102,6 +103,7 @@ export class Member implements GroupHandlers {
   }
   onUndecodable(info: TopicPartition & { offset: number; nextOffset: number; reason: string }): void {
     this.holes.push(info)
+    this.hole(info)
   }
   onFatal(error: Error): void {
     this.fatal = error

@@ -58,7 +58,8 @@ export class HttpSender implements Sender {
     this.#policy = options.policy ?? strictPolicy
     this.#userAgent = options.userAgent ?? 'Hooktide/0.1'
     this.#totalTimeoutMs = options.totalTimeoutMs ?? 13_000
-    this.#readTimeoutMs = options.readTimeoutMs ?? Math.max(1, this.#totalTimeoutMs - (options.connectTimeoutMs ?? 3000))
+    this.#readTimeoutMs =
+      options.readTimeoutMs ?? Math.max(1, this.#totalTimeoutMs - (options.connectTimeoutMs ?? 3000))
     this.#bodyTimeoutMs = options.bodyTimeoutMs ?? 3000
     this.#pool = new ConnectionPool({
       clock,

@@ -13,6 +13,8 @@ type State = 'new' | 'ready' | 'busy' | 'dead'
 /**
  * One transactional id (KIP-98). Offsets go beside the records, not behind them. Each request can be repeated safely
  * within its transaction (the coordinator recognises it), so a lost answer is no failure as long as there is time.
+ * Kafka acknowledges a commit before it has written the markers: readers, and OffsetFetch, may see it some ms later. A
+ * `fence` waits for them.
  */
 export class KafkaTransactionalProducer implements TransactionalProducer {
   readonly #client: KafkaClient

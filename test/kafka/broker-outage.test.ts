@@ -74,8 +74,8 @@ it('a broker that is killed and comes back, or is frozen, costs time and nothing
   expect(await valuesOf(kafka, topic, 0)).toEqual(sent)
   expect(await valuesOf(kafka, topic, 1)).toEqual(settled)
   expect(read).toEqual(sent.slice(0, read.length))
-  expect(await kafka.offsets.committed('g', [{ topic, partition: 2 }])).toMatchObject([
-    { offset: settled.length - 1, metadata: String(settled.length - 1) },
-  ])
+  await expect
+    .poll(() => kafka.offsets.committed('g', [{ topic, partition: 2 }]), { timeout: 10_000 })
+    .toMatchObject([{ offset: settled.length - 1, metadata: String(settled.length - 1) }])
   await kafka.close()
 }, 120_000)

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { addresses, notingObserver, record, testKafka, testTopic, valuesOf } from '../support/kafka.ts'
 import { stockKafkajs } from '../support/stock-kafkajs.ts'
 import { api, type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
@@ -8,6 +8,11 @@ async function throughProxy(options: object = {}) {
   const kafka = await testKafka({ brokers: [proxy.address], socketFactory: proxy.socketFactory, ...options })
   return { proxy, kafka }
 }
+
+// The first test must not pay for the broker's start.
+beforeAll(async () => {
+  await addresses()
+})
 
 describe('plain producer', () => {
   it('resolves with first offsets per partition and keeps the order given', async () => {

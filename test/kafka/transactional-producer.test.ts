@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { addresses, record, testKafka, testTopic, valuesOf } from '../support/kafka.ts'
 import { stockKafkajs } from '../support/stock-kafkajs.ts'
 import { api, tcpProxy } from '../support/tcp-proxy.ts'
@@ -8,6 +8,11 @@ async function throughProxy(options: object = {}) {
   const kafka = await testKafka({ brokers: [proxy.address], socketFactory: proxy.socketFactory, ...options })
   return { proxy, kafka }
 }
+
+// The first test must not pay for the broker's start.
+beforeAll(async () => {
+  await addresses()
+})
 
 describe('transactional producer', () => {
   it('writes records and offsets with metadata in one go; both come back', async () => {
@@ -29,15 +34,19 @@ describe('transactional producer', () => {
       [1, 0, 1],
     ])
     expect(await valuesOf(kafka, topic)).toEqual(['a', 'c'])
-    expect(
-      await kafka.offsets.committed(topic, [
-        { topic, partition: 0 },
-        { topic, partition: 1 },
-      ]),
-    ).toEqual([
-      { topic, partition: 0, offset: 7, metadata },
-      { topic, partition: 1, offset: null, metadata: '' },
-    ])
+    await expect
+      .poll(
+        () =>
+          kafka.offsets.committed(topic, [
+            { topic, partition: 0 },
+            { topic, partition: 1 },
+          ]),
+        { timeout: 10_000 },
+      )
+      .toEqual([
+        { topic, partition: 0, offset: 7, metadata },
+        { topic, partition: 1, offset: null, metadata: '' },
+      ])
   })
 
   it('takes records alone, offsets alone, nothing, and more than one batch can hold', async () => {
@@ -56,7 +65,9 @@ describe('transactional producer', () => {
     })
     expect(appended.length).toBeGreaterThan(2)
     expect(await valuesOf(kafka, topic)).toEqual(['a', ...big.map(({ value }) => value?.toString())])
-    expect(await kafka.offsets.committed(topic, [{ topic, partition: 0 }])).toMatchObject([{ offset: 6 }])
+    await expect
+      .poll(() => kafka.offsets.committed(topic, [{ topic, partition: 0 }]), { timeout: 10_000 })
+      .toMatchObject([{ offset: 6 }])
   })
 
   it('runs transactions back to back without the 300 ms waits of the stock defaults (row 6)', async () => {
@@ -221,9 +232,9 @@ describe('transactional producer', () => {
     })
     const direct = await testKafka()
     expect(await valuesOf(direct, topic)).toEqual(['once', 'twice'])
-    expect(await direct.offsets.committed(topic, [{ topic, partition: 0 }])).toEqual([
-      { topic, partition: 0, offset: 2, metadata: 'y' },
-    ])
+    await expect
+      .poll(() => direct.offsets.committed(topic, [{ topic, partition: 0 }]), { timeout: 10_000 })
+      .toEqual([{ topic, partition: 0, offset: 2, metadata: 'y' }])
   })
 
   it('an EndTxn without any answer is "unknown": the next owner reads what became of it (row 7)', async () => {
@@ -241,9 +252,9 @@ describe('transactional producer', () => {
     const direct = await testKafka()
     const next = direct.transactional(topic)
     await next.fence()
-    expect(await direct.offsets.committed(topic, [{ topic, partition: 0 }])).toMatchObject([
-      { offset: 1, metadata: 'x' },
-    ])
+    await expect
+      .poll(() => direct.offsets.committed(topic, [{ topic, partition: 0 }]), { timeout: 10_000 })
+      .toMatchObject([{ offset: 1, metadata: 'x' }])
     expect(await valuesOf(direct, topic)).toEqual(['once'])
   })
 
@@ -267,7 +278,9 @@ describe('transactional producer', () => {
     await done
     const direct = await testKafka()
     expect(await valuesOf(direct, topic)).toEqual(['a', 'b'])
-    expect(await direct.offsets.committed(topic, [{ topic, partition: 0 }])).toMatchObject([{ offset: 1 }])
+    await expect
+      .poll(() => direct.offsets.committed(topic, [{ topic, partition: 0 }]), { timeout: 10_000 })
+      .toMatchObject([{ offset: 1 }])
   })
 
   it('a missing topic is named, and the id can be used again by a new producer', async () => {

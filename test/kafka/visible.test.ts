@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type RecordBatch, visible } from '../../src/kafka/record-set.ts'
 import { KafkaTransactionalProducer } from '../../src/kafka/transactional-producer.ts'
 import { addresses, record, testClient, testKafka, testTopic, valuesOf } from '../support/kafka.ts'
@@ -72,6 +72,11 @@ const steps = fc.array(
   }),
   { maxLength: 60 },
 )
+
+// The first test must not pay for the broker's start.
+beforeAll(async () => {
+  await addresses()
+})
 
 describe('what a read-committed reader sees (row 1)', () => {
   it('is exactly what was committed, however transactions interleave and the broker lists them (property)', () => {

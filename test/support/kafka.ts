@@ -70,18 +70,20 @@ export function record(topic: string, value: string | Buffer | null, more: Parti
   }
 }
 
-/** All values of a partition as a read-committed reader finds them, from the start to the stable end. */
+/**
+ * All values of a partition as a read-committed reader finds them, from the start to the log's end. Waits while the end
+ * is not stable: a commit is acknowledged before its markers are written.
+ */
 export async function valuesOf(kafka: Kafka, topic: string, partition = 0): Promise<string[]> {
   const reader = kafka.reader()
   try {
-    const end = (await reader.ends(topic, [partition])).get(partition) ?? 0
     const values: string[] = []
-    for (let from = 0; from < end; ) {
-      const batch = await reader.fetch({ topic, partition, from })
+    for (let from = 0; ; ) {
+      const batch = await reader.fetch({ topic, partition, from, maxWaitMs: from === 0 ? 0 : 50 })
       values.push(...batch.records.map(({ value }) => value?.toString() ?? 'null'))
       from = batch.nextOffset
+      if (from >= batch.highWatermark) return values
     }
-    return values
   } finally {
     await reader.close()
   }

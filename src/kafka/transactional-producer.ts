@@ -42,14 +42,16 @@ export class KafkaTransactionalProducer implements TransactionalProducer {
     if (this.#state === 'new') await this.fence()
     this.#enter(['ready'])
     const deadlineMs = this.#deadlineMs()
+    let ending = false
     try {
       const appended = await this.#write(transaction, deadlineMs)
+      ending = true
       if (transaction.records.length > 0 || transaction.offsets.length > 0) await this.#end(true, deadlineMs)
       this.#state = 'ready'
       return appended
     } catch (error) {
       if (isTooLarge(error)) throw await this.#abortTooLarge(error, deadlineMs)
-      throw this.#dead(error, 'transact')
+      throw this.#dead(error, ending ? 'commit' : 'write')
     }
   }
 
@@ -190,7 +192,7 @@ export class KafkaTransactionalProducer implements TransactionalProducer {
     this.#state = 'busy'
   }
 
-  #dead(error: unknown, during: 'fence' | 'transact' | 'abort'): HooktideError {
+  #dead(error: unknown, during: 'fence' | 'write' | 'commit' | 'abort'): HooktideError {
     this.#state = 'dead'
     this.#session.close()
     const doing = {
@@ -205,7 +207,8 @@ export class KafkaTransactionalProducer implements TransactionalProducer {
       code: translated.code,
       message: translated.message,
     })
-    if (passedOn.has(translated.code)) return translated
+    if (passedOn.has(translated.code) && (during !== 'commit' || translated.code === 'producer.fenced'))
+      return translated
     return new HooktideError(
       'producer.failed',
       `Transaction of ${this.#id} has an unknown outcome: ${messageOf(translated)}`,
@@ -218,7 +221,10 @@ export class KafkaTransactionalProducer implements TransactionalProducer {
   }
 }
 
-/** These say more than "unknown outcome", and none of them can have committed. */
+/**
+ * These say more than "unknown outcome", and before the commit is asked for it can't have happened. `producer.fenced`
+ * goes up from there as well: whoever it comes to is no owner any more, and the next one reads what became of it.
+ */
 const passedOn: ReadonlySet<string> = new Set([
   'producer.fenced',
   'topic.missing',

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error.ts'
 import type { FetchedBatch, TopicPartition } from '../core/record.ts'
 import type { Clock, GroupHandlers, Observer } from '../ports.ts'
 import { sleep } from './deadline.ts'
@@ -24,7 +25,11 @@ export interface FetcherEvents {
 const readCommitted = 1
 const earliest = -2
 const latest = -1
+/** Leaders move within some 100 ms; asking more often than that helps nobody. */
 const retryMs = 200
+const longestRetryMs = 2000
+/** A first failure is mostly a leader that moves, or the begin of an outage that has its own line. */
+const tellAfter = 3
 
 /**
  * One fetch per broker at a time, only while a partition there is neither paused nor without position: idle costs
@@ -39,6 +44,8 @@ export class GroupFetcher {
   readonly #events: FetcherEvents
   #link: GroupLink | undefined
   #busy = new Set<number>()
+  /** Rounds in a row that failed, per broker. */
+  readonly #failures = new Map<number, number>()
   #turn = 0
 
   constructor(
@@ -87,14 +94,47 @@ export class GroupFetcher {
 
   async #round(link: GroupLink, node: number, partitions: readonly OwnedPartition[]): Promise<void> {
     try {
-      if (node < 0) await this.#refresh(link)
-      else await this.#fetch(link, node, partitions)
+      // No leader now.
+      if (node < 0) return await this.#refresh(link, retryMs)
+      await this.#fetch(link, node, partitions)
+      this.#reached(node)
     } catch (error) {
       if (this.#link !== link) return
       const trouble = troubleOf(error)
-      if (trouble !== 'metadata' && trouble !== 'topic') this.#events.broken(link, error)
-      else await this.#refresh(link).catch((second: unknown) => this.#events.broken(link, second))
+      if (trouble === 'metadata' || trouble === 'topic' || trouble === 'unavailable')
+        await this.#again(link, node, error)
+      else this.#broken(link, error)
     }
+  }
+
+  /**
+   * One broker of several may be down, or not lead any more: that is no reason to give up the others and the
+   * membership. Only when metadata can't be had either, the link is broken.
+   */
+  async #again(link: GroupLink, node: number, error: unknown): Promise<void> {
+    const failures = (this.#failures.get(node) ?? 0) + 1
+    this.#failures.set(node, failures)
+    const { observer, group } = this.#deps
+    if (failures === tellAfter)
+      observer.log('warn', 'consumer.broker_unreachable', { group, node, reason: messageOf(error) })
+    try {
+      await this.#refresh(link, Math.min(longestRetryMs, retryMs * 2 ** Math.min(failures - 1, 8)))
+    } catch (second) {
+      if (this.#link === link) this.#broken(link, second)
+    }
+  }
+
+  #reached(node: number): void {
+    const failures = this.#failures.get(node)
+    if (failures === undefined) return
+    this.#failures.delete(node)
+    const { observer, group } = this.#deps
+    if (failures >= tellAfter) observer.log('info', 'consumer.broker_reached', { group, node, tries: failures })
+  }
+
+  #broken(link: GroupLink, error: unknown): void {
+    this.use(undefined)
+    this.#events.broken(link, error)
   }
 
   async #fetch(link: GroupLink, node: number, partitions: readonly OwnedPartition[]): Promise<void> {
@@ -183,9 +223,8 @@ export class GroupFetcher {
     }
   }
 
-  /** Leaders move within some 100 ms; asking more often than that helps nobody. */
-  async #refresh(link: GroupLink): Promise<void> {
-    await sleep(this.#deps.clock, retryMs)
+  async #refresh(link: GroupLink, delayMs: number): Promise<void> {
+    await sleep(this.#deps.clock, delayMs)
     if (this.#link === link) await link.refresh()
   }
 
@@ -200,7 +239,7 @@ export class GroupFetcher {
     const start = await this.#bound(link, owned, earliest)
     const end = await this.#bound(link, owned, latest)
     if (!this.#partitions.accepts(owned, from)) return
-    if (from >= start && from <= end) return this.#refresh(link)
+    if (from >= start && from <= end) return this.#refresh(link, retryMs)
     observer.log('error', 'consumer.offset_out_of_range', {
       group,
       topic,

@@ -1,7 +1,8 @@
+import { HooktideError } from '../core/error.ts'
 import type { KafkaClient } from './client.ts'
 import { within } from './deadline.ts'
 import type { Broker } from './internals.ts'
-import type { Link } from './link.ts'
+import { givenUp, type Link } from './link.ts'
 import { library } from './load.ts'
 
 /** Connections of one group consumer, and who leads what as of the last metadata. */
@@ -72,7 +73,14 @@ export class GroupLink {
 
   /** One request, sent once. Rejects for the response's own error code; codes of parts of it are left to the caller. */
   async call<T extends object>(broker: Broker, api: string, args: object, extraMs = 0): Promise<T> {
-    const data = await this.within(api, this.#link.request<T>(broker, api, args), extraMs)
+    let data: T
+    try {
+      data = await this.within(api, this.#link.request<T>(broker, api, args), extraMs)
+    } catch (error) {
+      // Half-open, or a frozen broker: whatever else waits on these sockets waits in vain, and kafkajs would reuse them.
+      if (error instanceof HooktideError && error.code === 'broker.timeout') cut(broker)
+      throw error
+    }
     const code = (data as { errorCode?: number }).errorCode ?? 0
     if (code !== 0) throw Object.assign(library.createErrorFromCode(code), { response: data })
     return data
@@ -87,4 +95,9 @@ export class GroupLink {
   close(): void {
     this.#link.close()
   }
+}
+
+function cut(broker: Broker): void {
+  const reason = Object.assign(new Error(givenUp), { code: 'ECONNABORTED' })
+  for (const { socket } of broker.connectionPool.pool) socket?.destroy(reason)
 }

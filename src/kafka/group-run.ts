@@ -232,18 +232,11 @@ export class GroupRun {
     await drain(
       handlers,
       {
-        clock: this.#clock,
-        observer: this.#observer,
-        group,
-        wakeup: this.#wakeup,
+        ...{ clock: this.#clock, observer: this.#observer, group, wakeup: this.#wakeup },
         ended: () => this.#ended,
         beat: () => this.#member.beat(link),
       },
-      {
-        boundMs: drainBoundMs(drainMs, this.#times),
-        heartbeatMs: this.#times.heartbeatMs,
-        lost: !this.#member.active,
-      },
+      { boundMs: drainBoundMs(drainMs, this.#times), heartbeatMs: this.#times.heartbeatMs, lost: !this.#member.active },
     )
   }
 

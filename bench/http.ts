@@ -24,9 +24,6 @@ const clock: Clock = {
   random: () => Math.random(),
 }
 
-if (process.argv[2] === 'receiver') receive()
-else await measure(Number(process.argv[2] ?? 2))
-
 async function measure(seconds: number): Promise<void> {
   const literals = [
     '93.184.215.14',
@@ -58,16 +55,17 @@ async function measure(seconds: number): Promise<void> {
       const plain = plainUndici(`http://127.0.0.1:${port}`, open)
       await loop(open, 500, own.post)
       await loop(open, 500, plain.post)
-      const rates = { own: 0, plain: 0 }
+      const total = { own: none, plain: none }
       for (let round = 0; round < 4; round++) {
-        rates.own += (await loop(open, (seconds * 1000) / 4, own.post)) / 4
-        rates.plain += (await loop(open, (seconds * 1000) / 4, plain.post)) / 4
+        total.own = add(total.own, await loop(open, (seconds * 1000) / 4, own.post))
+        total.plain = add(total.plain, await loop(open, (seconds * 1000) / 4, plain.post))
       }
       await own.close()
       await plain.close()
-      const ratio = (rates.own / rates.plain).toFixed(2)
+      const rate = (total.own.posts / total.own.ms / (total.plain.posts / total.plain.ms)).toFixed(2)
+      const cpu = (total.plain.cpuUs / total.plain.posts / (total.own.cpuUs / total.own.posts)).toFixed(2)
       console.log(
-        `${open} open: sender ${Math.round(rates.own)}/s, plain undici ${Math.round(rates.plain)}/s, ratio ${ratio}`,
+        `${open} open: sender ${show(total.own)}, plain undici ${show(total.plain)}, ratio ${rate} by time, ${cpu} by CPU`,
       )
     }
   } finally {
@@ -82,18 +80,37 @@ function micro(name: string, times: number, work: (i: number) => void): void {
   console.log(`${name}: ${(((performance.now() - start) * 1000) / times).toFixed(2)} µs`)
 }
 
-async function loop(open: number, ms: number, post: () => Promise<void>): Promise<number> {
+interface Total {
+  readonly posts: number
+  readonly ms: number
+  /** Of this process alone: what other processes do to the machine is not in it. */
+  readonly cpuUs: number
+}
+
+const none: Total = { posts: 0, ms: 0, cpuUs: 0 }
+
+function add(a: Total, b: Total): Total {
+  return { posts: a.posts + b.posts, ms: a.ms + b.ms, cpuUs: a.cpuUs + b.cpuUs }
+}
+
+function show({ posts, ms, cpuUs }: Total): string {
+  return `${Math.round((posts * 1000) / ms)}/s (${(cpuUs / posts).toFixed(0)} µs CPU each)`
+}
+
+async function loop(open: number, ms: number, post: () => Promise<void>): Promise<Total> {
   const start = performance.now()
-  let done = 0
+  const cpu = process.cpuUsage()
+  let posts = 0
   await Promise.all(
     Array.from({ length: open }, async () => {
       while (performance.now() - start < ms) {
         await post()
-        done++
+        posts++
       }
     }),
   )
-  return (done * 1000) / (performance.now() - start)
+  const { user, system } = process.cpuUsage(cpu)
+  return { posts, ms: performance.now() - start, cpuUs: user + system }
 }
 
 async function ownSender(url: string) {
@@ -153,3 +170,6 @@ function receive(): void {
   })
   process.once('disconnect', () => process.exit(0))
 }
+
+if (process.argv[2] === 'receiver') receive()
+else await measure(Number(process.argv[2] ?? 2))

@@ -1,11 +1,13 @@
 import { type Config, leaseMs } from '../config.ts'
-import { sourceTopics } from '../pipeline/lane-topics.ts'
 import type { PipelineSettings } from '../pipeline/assemble.ts'
+import { sourceTopics } from '../pipeline/lane-topics.ts'
 
 export type Roles = PipelineSettings['roles']
 
 /** Names of Hooktide's own topics. */
-export function topicNames(config: Config): PipelineSettings['topics'] & { readonly secrets: string; readonly control: string } {
+export function topicNames(
+  config: Config,
+): PipelineSettings['topics'] & { readonly secrets: string; readonly control: string } {
   const own = (name: string) => `${config.topics.prefix}${name}`
   return {
     events: config.topics.events,
@@ -68,9 +70,22 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       tierMaxBytes: Math.max(1024 * 1024, Math.floor(deliverer.bufferPerLane.bytes / sources)),
     },
     maxBytes: deliverer.maxBufferBytes,
-    commit: { records: deliverer.commitRecords, everyMs: deliverer.commitEveryMs, movesEveryMs: deliverer.commitMovesEveryMs },
+    commit: {
+      records: deliverer.commitRecords,
+      everyMs: deliverer.commitEveryMs,
+      movesEveryMs: deliverer.commitMovesEveryMs,
+    },
     lines: { maxHeld: 64, maxBuffer: 64, maxOpenUnordered: 32 },
     crowd: { minShare: Math.max(8, Math.floor(deliverer.bufferPerLane.records / 16)), keep: 32 },
+    circuit: {
+      failures: deliverer.circuit.failures,
+      failureRate: deliverer.circuit.failureRate,
+      minSamples: deliverer.circuit.minSamples,
+      windowMs: deliverer.circuit.windowMs,
+      openMs: deliverer.circuit.openMs,
+      maxOpenMs: deliverer.circuit.maxOpenMs,
+    },
+    deadCredit: deliverer.deadCredit,
     maxSpan: powerOfTwo(deliverer.spanOffsets),
     drainMs: deliverer.drainMs,
     stopDrainMs: config.shutdown.drainMs,

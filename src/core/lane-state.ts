@@ -2,7 +2,7 @@
  * Values of the compacted `lane-state` topic (schemas/lane-state.json, version 1). The record stands in the partition of
  * its lane, under `laneStateKey`; a tombstone means: line open, stream forgotten.
  */
-export type LaneState = LineState | StreamState
+export type LaneState = LineState | StreamState | CircuitMark
 
 /** A line that is not simply open (design, "Order through retries"). */
 export interface LineState {
@@ -35,6 +35,27 @@ export interface StreamState {
   readonly subscriptionId: string
 }
 
+/** A circuit that is open: whoever owns the lane next goes on from it. */
+export interface CircuitMark {
+  readonly v: 1
+  readonly kind: 'circuit'
+  /** `sub <id>` or `origin <origin>`. */
+  readonly circuit: string
+  /** No attempts before (epoch ms). */
+  readonly untilMs: number
+  /** How often in a row it opened. */
+  readonly openings: number
+}
+
 export function laneStateKey(state: LaneState): string {
-  return state.kind === 'line' ? `line:${state.line}` : `stream:${state.stream}`
+  switch (state.kind) {
+    case 'line':
+      return `line:${state.line}`
+    case 'stream':
+      return `stream:${state.stream}`
+    case 'circuit':
+      return `circuit:${state.circuit}`
+    default:
+      return state satisfies never
+  }
 }

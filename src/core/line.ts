@@ -60,6 +60,8 @@ export class Line<W extends Queued> {
   readonly open = new Set<W>()
   /** Parked offset from which this line's records are still to be read. */
   readNext = 0
+  /** Blocked lines: the head was seen in a tier, or went there, since the lane was gained. */
+  headKnown = false
   /** Unordered lines: parked offsets done above `state.next`. */
   readonly doneAbove = new Set<number>()
 

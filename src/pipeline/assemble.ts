@@ -1,4 +1,6 @@
+import type { CircuitPolicy } from '../core/circuit.ts'
 import { ClockOffset } from '../core/clock-offset.ts'
+import { DeadCredit } from '../core/dead-credit.ts'
 import { Ladder, type Tier } from '../core/ladder.ts'
 import type { LaneState } from '../core/lane-state.ts'
 import type { InRecord } from '../core/record.ts'
@@ -7,6 +9,7 @@ import type { RetryPolicy } from '../core/retry-policy.ts'
 import type { Subscription } from '../core/subscription.ts'
 import type { Clock, Kafka, Observer, Secrets, Sender } from '../ports.ts'
 import { Attempter } from './attempter.ts'
+import { Circuits } from './circuits.ts'
 import type { CrowdLimits } from './crowd.ts'
 import { Deliverer } from './deliverer.ts'
 import { Executor, type ExecutorLimits } from './executor.ts'
@@ -33,6 +36,9 @@ export interface PipelineSettings {
   readonly commit: CommitLimits
   readonly lines: LinesOptions
   readonly crowd: CrowdLimits
+  readonly circuit: CircuitPolicy
+  /** Exhausted deliveries per subscription that may die without a success in between. */
+  readonly deadCredit: number
   readonly maxSpan: number
   /** Longest drain before a rejoin, and at the end of the process, ms. */
   readonly drainMs: number
@@ -61,6 +67,7 @@ export interface Pipeline {
   readonly router: Router | null
   readonly deliverer: Deliverer | null
   readonly executor: Executor
+  readonly circuits: Circuits
   readonly clockOffset: ClockOffset
   readonly ladder: Ladder
   readonly budget: MemoryBudget
@@ -95,6 +102,12 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
         drainMs: settings.drainMs,
       })
     : null
+  const circuits = new Circuits({
+    clock,
+    observer,
+    policy: settings.circuit,
+    changed: (circuit, closed) => deliverer?.circuitChanged(circuit, closed),
+  })
   const attempter = new Attempter({
     clock,
     observer,
@@ -113,7 +126,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     },
     (work) => attempter.run(work, executor),
   )
-  const deliverer =
+  const deliverer: Deliverer | null =
     consumer === null
       ? null
       : new Deliverer({
@@ -134,6 +147,9 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
             clockOffset,
             lines: settings.lines,
             crowd: settings.crowd,
+            circuits,
+            deadCredit: new DeadCredit(settings.deadCredit),
+            originOf: deps.originOf,
             subscription,
             freshen: () => subscriptions.freshen(),
             gone: deps.gone,
@@ -175,6 +191,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     router,
     deliverer,
     executor,
+    circuits,
     clockOffset,
     ladder,
     budget,
@@ -187,6 +204,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
       await router?.stop()
       await deliverer?.stop()
       subscriptions.stop()
+      circuits.stop()
       await Promise.all(Object.values(readers).map((reader) => reader.close()))
     },
   }

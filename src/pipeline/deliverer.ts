@@ -46,6 +46,10 @@ export class Deliverer {
     })
   }
 
+  circuitChanged(circuit: string, closed: boolean): void {
+    for (const runner of this.#lanes.values()) runner.lane?.circuitChanged(circuit, closed)
+  }
+
   get lanes(): Iterable<LaneRunner> {
     return this.#lanes.values()
   }

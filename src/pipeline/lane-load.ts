@@ -1,4 +1,4 @@
-import type { LaneState, LineState } from '../core/lane-state.ts'
+import type { CircuitMark, LaneState, LineState } from '../core/lane-state.ts'
 import { OffsetTracker } from '../core/offset-tracker.ts'
 import { OriginFilter } from '../core/origin-filter.ts'
 import type { InRecord, TopicPartition } from '../core/record.ts'
@@ -10,7 +10,10 @@ export type LaneContents = {
   readonly trackers: readonly OffsetTracker[]
   readonly lines: readonly LineState[]
   readonly filter: OriginFilter
+  readonly circuits: readonly CircuitMark[]
   readonly parkedEnd: number
+  /** Where each source ended then, in the order of `trackers`. */
+  readonly ends: readonly number[]
 }
 
 export interface LoadInput {
@@ -26,26 +29,28 @@ export interface LoadInput {
 
 /** What Kafka holds of a lane. Called after the fence, so nothing of it can change behind our back. */
 export async function loadLane(input: LoadInput): Promise<LaneContents> {
-  const trackers = await loadTrackers(input)
-  const { lines, filter } = await loadState(input)
+  const { trackers, ends: sourceEnds } = await loadTrackers(input)
+  const { lines, circuits, filter } = await loadState(input)
   const ends = await input.reader.ends(input.topics.parked, [input.partition])
-  return { trackers, lines, filter, parkedEnd: ends.get(input.partition) ?? 0 }
+  return { trackers, lines, circuits, filter, parkedEnd: ends.get(input.partition) ?? 0, ends: sourceEnds }
 }
 
-async function loadTrackers(input: LoadInput): Promise<OffsetTracker[]> {
+async function loadTrackers(input: LoadInput): Promise<{ trackers: OffsetTracker[]; ends: number[] }> {
   const { partition, observer } = input
   const partitions: TopicPartition[] = sourceTopics(input.topics).map((topic) => ({ topic, partition }))
   const committed = await input.offsets.committed(input.group, partitions)
   const trackers: OffsetTracker[] = []
+  const ends: number[] = []
   for (const { topic } of partitions) {
     const position = committed.find((entry) => entry.topic === topic && entry.partition === partition)
     const start = (await input.reader.starts(topic, [partition])).get(partition) ?? 0
+    const end = (await input.reader.ends(topic, [partition])).get(partition) ?? 0
+    ends.push(end)
     const offset = position?.offset ?? null
     if (offset === null) {
       trackers.push(new OffsetTracker(start, input.maxSpan))
       continue
     }
-    const end = (await input.reader.ends(topic, [partition])).get(partition) ?? 0
     if (offset < start || offset > end) {
       const what =
         offset < start
@@ -80,10 +85,12 @@ async function loadTrackers(input: LoadInput): Promise<OffsetTracker[]> {
       })
     trackers.push(tracker)
   }
-  return trackers
+  return { trackers, ends }
 }
 
-async function loadState(input: LoadInput): Promise<{ lines: LineState[]; filter: OriginFilter }> {
+async function loadState(
+  input: LoadInput,
+): Promise<{ lines: LineState[]; circuits: CircuitMark[]; filter: OriginFilter }> {
   const { partition, reader, observer } = input
   const topic = input.topics.laneState
   const end = (await reader.ends(topic, [partition])).get(partition) ?? 0
@@ -99,6 +106,7 @@ async function loadState(input: LoadInput): Promise<{ lines: LineState[]; filter
     from = batch.nextOffset
   }
   const lines: LineState[] = []
+  const circuits: CircuitMark[] = []
   const filter = new OriginFilter()
   for (const [key, record] of latest) {
     const decoded = input.decodeLaneState(record)
@@ -106,8 +114,10 @@ async function loadState(input: LoadInput): Promise<{ lines: LineState[]; filter
       observer.log('error', 'lane_state.unreadable', { partition, key, offset: record.offset, reason: decoded.reason })
       continue
     }
-    if (decoded.value.kind === 'line') lines.push(decoded.value)
-    else filter.restore(decoded.value)
+    const state = decoded.value
+    if (state.kind === 'line') lines.push(state)
+    else if (state.kind === 'circuit') circuits.push(state)
+    else filter.restore(state)
   }
-  return { lines, filter }
+  return { lines, circuits, filter }
 }

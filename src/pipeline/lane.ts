@@ -1,7 +1,8 @@
 import type { ClockOffset } from '../core/clock-offset.ts'
+import type { DeadCredit } from '../core/dead-credit.ts'
 import { decodeDelivery, lineHeader } from '../core/delivery.ts'
 import type { Ladder } from '../core/ladder.ts'
-import type { LineState } from '../core/lane-state.ts'
+import { type CircuitMark, type LineState, laneStateKey } from '../core/lane-state.ts'
 import { type Line, lineKeyOf, overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { OriginFilter } from '../core/origin-filter.ts'
@@ -12,6 +13,7 @@ import { policyFor, type RetryPolicy } from '../core/retry-policy.ts'
 import { type Settlement, settle } from '../core/settle.ts'
 import type { Subscription } from '../core/subscription.ts'
 import type { Appended, Clock, Observer } from '../ports.ts'
+import { type Circuits, originKey, subscriptionKey } from './circuits.ts'
 import { Crowd, type CrowdLimits } from './crowd.ts'
 import type { Executor } from './executor.ts'
 import type { LaneFlow } from './lane-flow.ts'
@@ -36,6 +38,10 @@ export interface LaneWorld {
   readonly clockOffset: ClockOffset
   readonly lines: LinesOptions
   readonly crowd: CrowdLimits
+  readonly circuits: Circuits
+  readonly deadCredit: DeadCredit
+  /** The origin of a URL, for caps and circuits. */
+  originOf(url: string): string
   subscription(id: string): Subscription | undefined
   /** Resolves when the table is as new as its topic was at the call. */
   freshen(): Promise<void>
@@ -50,8 +56,11 @@ export interface LaneStart {
   /** `deliveries` first, then the tiers, as in `sourceTopics`. */
   readonly trackers: readonly OffsetTracker[]
   readonly lines: readonly LineState[]
+  readonly circuits: readonly CircuitMark[]
   readonly filter: OriginFilter
   readonly parkedEnd: number
+  /** Where each source ended then. */
+  readonly ends: readonly number[]
 }
 
 /**
@@ -72,6 +81,10 @@ export class Lane implements WorkOwner, LinesHost {
   readonly #crowd: Crowd
   #pressure: (() => void) | null = null
   readonly #inFlight = new Set<Work>()
+  /** Ends of the sources at the gain, until all tiers have been read that far. */
+  #ends: readonly number[] | null
+  /** Circuits this lane has written down. */
+  readonly #marked: Set<string>
   #closed = false
   readonly counts = { repeats: 0, rejected: 0, promoted: new Map<string, number>() }
 
@@ -82,8 +95,11 @@ export class Lane implements WorkOwner, LinesHost {
     this.flow = flow
     this.#world = world
     this.#touched = touched
+    this.#ends = start.ends
     this.#ledger = new Ledger(world.topics, start.partition, start)
     this.#crowd = new Crowd(world.crowd)
+    this.#marked = new Set(start.circuits.map(({ circuit }) => circuit))
+    for (const mark of start.circuits) world.circuits.restore(mark)
     this.#tiers = world.ladder.tiers.map((tier) => new TierQueue(tier.delayMs))
     this.#strangers = new Strangers(
       world.clock,
@@ -110,7 +126,25 @@ export class Lane implements WorkOwner, LinesHost {
       if (!known) this.#take(index, record, fresh)
     }
     tracker.pass(batch.nextOffset)
+    this.#findOrphans()
     this.#changed()
+  }
+
+  /** Lines whose head retention has taken, once after each gain: every head there was has been read by now. */
+  #findOrphans(): void {
+    const ends = this.#ends
+    if (ends === null) return
+    for (const [index, tracker] of this.#ledger.trackers.entries())
+      if (index > 0 && tracker.next < (ends[index] as number)) return
+    this.#ends = null
+    for (const line of this.#lines.orphans()) {
+      this.#world.observer.log('error', 'line.head_lost', {
+        line: line.key,
+        lane: this.partition,
+        remedy: 'raise the retention of the retry topics',
+      })
+      this.#world.observer.count('heads_lost')
+    }
   }
 
   /** `fresh` false: a predecessor finished it, but its origin still counts. */
@@ -133,7 +167,11 @@ export class Lane implements WorkOwner, LinesHost {
     if (!fresh) return
     this.flow.added(index, work.bytes)
     if (index === 0) this.#arrive(work)
-    else this.#tiers[index - 1]?.push(work, record.timestampMs)
+    else {
+      const line = work.record.headers[lineHeader]
+      if (line !== undefined) this.#lines.waits(line.toString())
+      this.#tiers[index - 1]?.push(work, record.timestampMs)
+    }
   }
 
   #read(source: Work['source'], tier: number, record: InRecord, line: Line<Work> | null): Work | string {
@@ -163,7 +201,7 @@ export class Lane implements WorkOwner, LinesHost {
     const crowded = this.#crowd.diverts(subscriptionId)
     const key = lineKeyOf(subscription, work.delivery)
     if (key !== null) this.#lines.arrive(key, work, crowded)
-    else if (crowded || subscription.status !== 'active') this.#lines.overflow(overflowKeyOf(subscriptionId), work)
+    else if (crowded || !this.#startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
     else this.#world.executor.offer(work)
   }
 
@@ -179,7 +217,7 @@ export class Lane implements WorkOwner, LinesHost {
     }
     this.#entered(subscriptionId)
     if (lineKey !== null && this.#lines.ripe(lineKey, work)) return
-    if (subscription.status !== 'active') this.#lines.overflow(overflowKeyOf(subscriptionId), work)
+    if (!this.#startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
     else this.#world.executor.offer(work)
   }
 
@@ -259,7 +297,8 @@ export class Lane implements WorkOwner, LinesHost {
     if (this.#closed) return 'dropped'
     const subscription = this.#world.subscription(work.delivery.subscriptionId)
     if (subscription === undefined) this.#cancel(work, 'subscription deleted')
-    else if (subscription.status === 'active') {
+    else if (this.#startable(subscription)) {
+      this.#world.circuits.started(subscription.id, this.#world.originOf(subscription.url))
       this.#inFlight.add(work)
       return 'go'
     } else if (work.line === null) this.#lines.overflow(overflowKeyOf(subscription.id), work)
@@ -269,26 +308,51 @@ export class Lane implements WorkOwner, LinesHost {
 
   /** What a POST came to. Results of a lost lane are dropped and counted: a successor repeats them. */
   finish(work: Work, facts: AttemptFacts & { readonly reply: Reply; readonly outcome: Outcome }): void {
+    const { subscriptionId } = work.delivery
+    // What it says of the endpoint holds, whoever owns the lane now.
+    const changes = this.#world.circuits.ended(subscriptionId, this.#world.originOf(facts.url), facts.reply)
     if (this.#closed || !this.#inFlight.delete(work)) {
       this.#world.observer.count('stale_results')
       return
     }
-    const { clock, ladder, policy } = this.#world
-    const subscription = this.#world.subscription(work.delivery.subscriptionId)
-    const settlement = settle({
-      outcome: facts.outcome,
-      attempt: facts.attempt,
-      policy: policyFor(policy, subscription?.retry),
-      ladder,
-      nowMs: clock.now(),
-      random: clock.random(),
-    })
+    for (const { circuit, mark } of changes) this.#mark(circuit, mark)
+    const subscription = this.#world.subscription(subscriptionId)
+    const settlement = this.#decide(facts, subscription, subscriptionId)
     if (settlement.t === 'released') this.#again(work)
     else {
       this.#apply(work, settlement, facts)
       if (facts.outcome.t === 'gone' && subscription !== undefined) this.#world.gone(subscription)
     }
     this.#changed()
+  }
+
+  #decide(
+    facts: AttemptFacts & { readonly outcome: Outcome },
+    subscription: Subscription | undefined,
+    subscriptionId: string,
+  ): Settlement {
+    const { clock, ladder, deadCredit } = this.#world
+    const policy = policyFor(this.#world.policy, subscription?.retry)
+    const input = {
+      outcome: facts.outcome,
+      attempt: facts.attempt,
+      policy,
+      ladder,
+      nowMs: clock.now(),
+      random: clock.random(),
+    }
+    const settlement = settle(input)
+    if (settlement.t === 'done') deadCredit.earn(subscriptionId)
+    if (settlement.t !== 'dead' || settlement.reason !== 'exhausted') return settlement
+    // An outage must not flood `dead`: without credit the delivery waits on, for as many attempts again at the most.
+    if (facts.attempt >= 2 * policy.maxAttempts || deadCredit.spend(subscriptionId)) return settlement
+    return settle({ ...input, policy: { ...policy, maxAttempts: Number.POSITIVE_INFINITY } })
+  }
+
+  #mark(circuit: string, mark: CircuitMark | null): void {
+    if (mark === null && !this.#marked.delete(circuit)) return
+    if (mark !== null) this.#marked.add(circuit)
+    this.#ledger.state(mark === null ? `circuit:${circuit}` : laneStateKey(mark), mark)
   }
 
   /** Interrupted: nothing happened as far as the log is concerned. */
@@ -373,7 +437,7 @@ export class Lane implements WorkOwner, LinesHost {
   }
 
   writeState(line: Line<Work>, state: LineState | null): void {
-    this.#ledger.line(line.key, state)
+    this.#ledger.state(`line:${line.key}`, state)
   }
 
   deliveriesNext(): number {
@@ -387,7 +451,12 @@ export class Lane implements WorkOwner, LinesHost {
   runs(subscriptionId: string): boolean {
     const subscription = this.#world.subscription(subscriptionId)
     // A deleted subscription's works must come out to be cancelled.
-    return subscription === undefined || subscription.status === 'active'
+    return subscription === undefined || this.#startable(subscription)
+  }
+
+  #startable(subscription: Subscription): boolean {
+    const { circuits, originOf } = this.#world
+    return subscription.status === 'active' && circuits.allows(subscription.id, originOf(subscription.url))
   }
 
   lineOf(record: InRecord): string | null {
@@ -447,6 +516,24 @@ export class Lane implements WorkOwner, LinesHost {
     if (this.#closed) return
     for (const line of [...this.#lines]) if (line.subscriptionId === id) this.#lines.pump(line)
     this.#changed()
+  }
+
+  /** A circuit closed: all that waited for it goes on; or its time is over: one work is tried. */
+  circuitChanged(circuit: string, closed: boolean): void {
+    if (this.#closed) return
+    if (closed) this.#mark(circuit, null)
+    for (const line of [...this.#lines]) {
+      if (!this.#concerns(circuit, line.subscriptionId)) continue
+      this.#lines.pump(line)
+      if (!closed && line.open.size > 0) break
+    }
+    this.#changed()
+  }
+
+  #concerns(circuit: string, subscriptionId: string): boolean {
+    if (circuit === subscriptionKey(subscriptionId)) return true
+    const subscription = this.#world.subscription(subscriptionId)
+    return subscription !== undefined && circuit === originKey(this.#world.originOf(subscription.url))
   }
 
   get inFlight(): number {

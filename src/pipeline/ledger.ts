@@ -1,4 +1,4 @@
-import type { LineState } from '../core/lane-state.ts'
+import type { LaneState } from '../core/lane-state.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { OriginFilter } from '../core/origin-filter.ts'
 import type { GroupOffset, InRecord, OutRecord } from '../core/record.ts'
@@ -81,8 +81,9 @@ export class Ledger {
     this.#pending.append(record)
   }
 
-  line(key: string, state: LineState | null): void {
-    this.#pending.line(key, state)
+  /** Writes to `lane-state`; null: tombstone. */
+  state(key: string, state: LaneState | null): void {
+    this.#pending.state(key, state)
   }
 
   /** A lower bound of the offset that the next append to `parked` gets. */

@@ -101,6 +101,27 @@ export class Lines {
     return true
   }
 
+  /** The head of a line stands in a tier, not ripe yet. */
+  waits(key: string): void {
+    const line = this.#lines.get(key)
+    if (line !== undefined) line.headKnown = true
+  }
+
+  /**
+   * Every tier was read as far as it went when the lane was gained: a line whose head did not turn up waits for a
+   * record that retention has taken, and would wait for ever. It goes on without; returns those lines.
+   */
+  orphans(): Line<Work>[] {
+    const orphans: Line<Work>[] = []
+    for (const line of [...this.#lines.values()]) {
+      if (line.state?.state !== 'blocked' || line.headKnown) continue
+      orphans.push(line)
+      this.#write(line, { ...line.state, state: 'draining', head: null })
+      this.pump(line)
+    }
+    return orphans
+  }
+
   /** Starts what may start. */
   pump(line: Line<Work>): void {
     const limit = line.ordered ? 1 : this.#options.maxOpenUnordered
@@ -139,6 +160,7 @@ export class Lines {
       const since =
         work.source === 'deliveries' && state === null ? work.offset + 1 : (state?.since ?? this.#host.deliveriesNext())
       state ??= this.#fresh(line, since)
+      line.headKnown = true
       this.#write(line, { ...state, state: 'blocked', head: work.delivery.id })
       // What waited behind it in memory stands behind the head now.
       line.held.unshift(...line.front.splice(0))

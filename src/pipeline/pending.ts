@@ -1,4 +1,4 @@
-import { type LineState, laneStateKey } from '../core/lane-state.ts'
+import { type LaneState, laneStateKey } from '../core/lane-state.ts'
 import type { StreamMark } from '../core/origin-filter.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
 
@@ -10,7 +10,7 @@ export class Pending {
   readonly #laneState: string
   readonly #partition: number
   #records: OutRecord[] = []
-  #lines = new Map<string, LineState | null>()
+  #states = new Map<string, LaneState | null>()
   #moves = 0
   #parked = 0
   #settled = 0
@@ -36,8 +36,9 @@ export class Pending {
     this.#parked++
   }
 
-  line(key: string, state: LineState | null): void {
-    this.#lines.set(key, state)
+  /** `key`: as `laneStateKey` makes it; null: tombstone. */
+  state(key: string, state: LaneState | null): void {
+    this.#states.set(key, state)
   }
 
   settled(): void {
@@ -57,14 +58,14 @@ export class Pending {
   }
 
   get empty(): boolean {
-    return this.#records.length === 0 && this.#lines.size === 0 && this.#settled === 0
+    return this.#records.length === 0 && this.#states.size === 0 && this.#settled === 0
   }
 
   /** Everything collected, with the stream marks of the watermark it is committed with; starts anew. */
   take(marks: readonly StreamMark[]): { records: OutRecord[]; parked: number } {
     const records = this.#records
-    for (const [key, state] of this.#lines) {
-      records.push(this.#state(`line:${key}`, state === null ? null : Buffer.from(JSON.stringify(state))))
+    for (const [key, state] of this.#states) {
+      records.push(this.#state(key, state === null ? null : Buffer.from(JSON.stringify(state))))
     }
     for (const mark of marks) {
       const value = { v: 1 as const, kind: 'stream' as const, ...mark }
@@ -72,7 +73,7 @@ export class Pending {
     }
     const taken = { records, parked: this.#parked }
     this.#records = []
-    this.#lines = new Map()
+    this.#states = new Map()
     this.#moves = 0
     this.#parked = 0
     this.#settled = 0

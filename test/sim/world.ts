@@ -81,6 +81,8 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     commit: { records: 100, everyMs: 400, movesEveryMs: 150 },
     lines: { maxHeld: 8, maxBuffer: 8, maxOpenUnordered: 4 },
     crowd: { minShare: 20, keep: 8 },
+    circuit: { failures: 0, failureRate: 1, minSamples: 50, windowMs: 30_000, openMs: 2_000, maxOpenMs: 20_000 },
+    deadCredit: 1_000,
     maxSpan: 1_024,
     drainMs: 3_500,
     stopDrainMs: 3_500,
@@ -262,7 +264,8 @@ export class World {
   /** Everything routed, committed, and no line left: cheap enough to ask often. */
   drained(): boolean {
     const { broker } = this
-    if (this.#open() > 0) return false
+    if (broker.processes().some((process) => process.stalled)) return false
+    if (Object.values(this.gauges()).some((value) => value !== 0)) return false
     const behind = (group: string, topic: string) =>
       broker
         .logs(topic)
@@ -270,10 +273,6 @@ export class World {
     if (behind('routers', 'events')) return false
     if ([topics.deliveries, ...topics.tiers].some((topic) => behind('deliverers', topic))) return false
     return this.#linesOpen() === 0
-  }
-
-  #open(): number {
-    return this.workers.reduce((n, w) => n + (w.pipeline?.executor.inFlight ?? 0), 0)
   }
 
   readonly #lines = new Map<string, Set<string>>()

@@ -1,0 +1,136 @@
+import { Circuit, type CircuitPolicy } from '../core/circuit.ts'
+import type { CircuitMark } from '../core/lane-state.ts'
+import type { Reply } from '../core/outcome.ts'
+import type { Clock, Observer } from '../ports.ts'
+
+export interface CircuitsDeps {
+  readonly clock: Clock
+  readonly observer: Observer
+  readonly policy: CircuitPolicy
+  /** The circuit closed, or its time is over and one probe may go: whoever waits for it should be asked again. */
+  changed(circuit: string, closed: boolean): void
+}
+
+/**
+ * Circuits of subscriptions and of origins. A subscription's opens on anything retryable; an origin's only when the host
+ * itself can't be reached, so that one bad path does not stop its neighbours, and a thousand subscriptions to one dead
+ * host are one circuit.
+ */
+export class Circuits {
+  readonly #deps: CircuitsDeps
+  readonly #circuits = new Map<string, Circuit>()
+  readonly #timers = new Map<string, () => void>()
+
+  constructor(deps: CircuitsDeps) {
+    this.#deps = deps
+  }
+
+  allows(subscriptionId: string, origin: string): boolean {
+    if (this.#circuits.size === 0) return true
+    const now = this.#deps.clock.now()
+    return (
+      this.#circuits.get(subscriptionKey(subscriptionId))?.allows(now) !== false &&
+      this.#circuits.get(originKey(origin))?.allows(now) !== false
+    )
+  }
+
+  started(subscriptionId: string, origin: string): void {
+    if (this.#circuits.size === 0) return
+    this.#circuits.get(subscriptionKey(subscriptionId))?.started()
+    this.#circuits.get(originKey(origin))?.started()
+  }
+
+  /** Returns what changed, to be written down: a mark, or null for a circuit that closed. */
+  ended(subscriptionId: string, origin: string, reply: Reply): { circuit: string; mark: CircuitMark | null }[] {
+    const changes: { circuit: string; mark: CircuitMark | null }[] = []
+    for (const [key, verdict] of [
+      [subscriptionKey(subscriptionId), subscriptionVerdict(reply)],
+      [originKey(origin), originVerdict(reply)],
+    ] as const) {
+      const known = this.#circuits.get(key)
+      if (verdict === 'undecided') known?.undecided()
+      else if (verdict === 'ok' && known === undefined) continue
+      else {
+        const circuit = known ?? new Circuit(this.#deps.policy)
+        if (known === undefined) this.#circuits.set(key, circuit)
+        if (circuit.ended(verdict === 'ok', this.#deps.clock.now(), this.#deps.clock.random())) {
+          changes.push({ circuit: key, mark: this.#changed(key, circuit) })
+        }
+        if (circuit.idle) this.#circuits.delete(key)
+      }
+    }
+    return changes
+  }
+
+  restore(mark: CircuitMark): void {
+    const circuit = this.#circuits.get(mark.circuit) ?? new Circuit(this.#deps.policy)
+    this.#circuits.set(mark.circuit, circuit)
+    circuit.restore(mark.untilMs, mark.openings)
+    this.#arm(mark.circuit, circuit)
+  }
+
+  get open(): number {
+    let open = 0
+    for (const circuit of this.#circuits.values()) if (circuit.state.t !== 'closed') open++
+    return open
+  }
+
+  stop(): void {
+    for (const cancel of this.#timers.values()) cancel()
+    this.#timers.clear()
+  }
+
+  #changed(key: string, circuit: Circuit): CircuitMark | null {
+    const { state } = circuit
+    const { observer } = this.#deps
+    if (state.t === 'open') {
+      const { untilMs, openings } = state
+      observer.log('warn', 'circuit.opened', { circuit: key, untilMs, openings })
+      observer.count('circuit_opened', 1, { scope: key.slice(0, key.indexOf(' ')) })
+      this.#arm(key, circuit)
+      return { v: 1, kind: 'circuit', circuit: key, untilMs, openings }
+    }
+    observer.log('info', 'circuit.closed', { circuit: key })
+    this.#timers.get(key)?.()
+    this.#timers.delete(key)
+    this.#deps.clock.after(0, () => this.#deps.changed(key, true))
+    return null
+  }
+
+  #arm(key: string, circuit: Circuit): void {
+    const { state } = circuit
+    if (state.t !== 'open') return
+    this.#timers.get(key)?.()
+    const { clock } = this.#deps
+    const cancel = clock.after(Math.max(0, state.untilMs - clock.now()), () => {
+      this.#timers.delete(key)
+      // The wall clock may have been set back.
+      if (circuit.allows(clock.now())) this.#deps.changed(key, false)
+      else this.#arm(key, circuit)
+    })
+    this.#timers.set(key, cancel)
+  }
+}
+
+export function subscriptionKey(id: string): string {
+  return `sub ${id}`
+}
+
+export function originKey(origin: string): string {
+  return `origin ${origin}`
+}
+
+type Verdict = 'ok' | 'failed' | 'undecided'
+
+function subscriptionVerdict(reply: Reply): Verdict {
+  if (reply.t === 'interrupted') return 'undecided'
+  if (reply.t === 'failure')
+    return reply.class === 'blocked' || reply.class === 'secret' || reply.class === 'local' ? 'undecided' : 'failed'
+  // 429 is an answer of a living endpoint: Retry-After and the schedule deal with it.
+  return reply.status >= 500 || reply.status === 408 ? 'failed' : 'ok'
+}
+
+function originVerdict(reply: Reply): Verdict {
+  if (reply.t === 'response') return 'ok'
+  return subscriptionVerdict(reply)
+}

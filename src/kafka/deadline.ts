@@ -42,12 +42,15 @@ export async function insist<T>(
 ): Promise<T> {
   const startMs = clock.mono()
   let delayMs = 0
+  let last: unknown
   for (;;) {
     try {
       return await within(clock, deadlineMs, operation, attempt())
     } catch (error) {
       const trouble = troubleOf(error)
-      if (trouble === 'fatal') throw error
+      // Time ran out during a repetition: what it was repeated for says more.
+      if (trouble === 'fatal') throw last !== undefined && isTimeout(error) ? last : error
+      last = error
       recover(error)
       // Ending a transaction takes the broker a few ms; for the rest, hammering a broker that starts helps nobody.
       const floorMs = trouble === 'concurrent' ? 1 : 20
@@ -59,4 +62,8 @@ export async function insist<T>(
       await sleep(clock, delayMs)
     }
   }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof HooktideError && error.code === 'broker.timeout'
 }

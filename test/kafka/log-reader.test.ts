@@ -38,7 +38,7 @@ describe('log reader', () => {
       [1, 0],
       [2, 0],
     ])
-    const impatient = (await testKafka({ deadlineMs: 300 })).reader()
+    const impatient = (await testKafka({ deadlineMs: 2_000 })).reader()
     await expect(impatient.ends(`${topic}-no`)).rejects.toMatchObject({
       code: 'topic.missing',
       message: expect.stringContaining(`${topic}-no`),

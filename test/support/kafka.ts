@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import type { OutRecord } from '../../src/core/record.ts'
 import { KafkaClient, type KafkaOptions } from '../../src/kafka/client.ts'
+import { sleep } from '../../src/kafka/deadline.ts'
 import { createKafka } from '../../src/kafka/kafka.ts'
 import { library } from '../../src/kafka/load.ts'
 import type { Kafka, Observer } from '../../src/ports.ts'
@@ -43,20 +44,28 @@ export async function addresses(): Promise<string[]> {
   return (await testBroker()).brokers.split(',')
 }
 
-/** A topic of this test alone. */
+/** A topic of this test alone, with a leader for each partition. */
 export async function testTopic(
   config: { partitions?: number; entries?: Record<string, string> } = {},
 ): Promise<string> {
   const topic = `t-${process.pid}-${Date.now().toString(36)}-${++count}`
+  const partitions = config.partitions ?? 1
   const admin = new library.kafkajs.Kafka({ brokers: await addresses(), logLevel: 0 }).admin()
   await admin.connect()
   const configEntries = Object.entries(config.entries ?? {}).map(([name, value]) => ({ name, value }))
-  await admin.createTopics({
-    topics: [{ topic, numPartitions: config.partitions ?? 1, configEntries }],
-    waitForLeaders: true,
-  })
+  // kafkajs waits for leaders too, but gives up at once in a test run: its retries are short where NODE_ENV is `test`.
+  await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }], waitForLeaders: false })
   await admin.disconnect()
-  return topic
+  const link = (await testClient()).link()
+  try {
+    for (;;) {
+      const known = (await link.partitions([topic])).get(topic)
+      if (known === partitions && (await link.leaders(topic)).every((leader) => leader >= 0)) return topic
+      await sleep(realClock, 10)
+    }
+  } finally {
+    link.close()
+  }
 }
 
 export function record(topic: string, value: string | Buffer | null, more: Partial<OutRecord> = {}): OutRecord {

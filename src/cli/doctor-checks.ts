@@ -50,7 +50,7 @@ export async function checkBroker({ admin }: Cluster): Promise<readonly Found[]>
   if (brokers.length < 3) {
     found.push(
       warn(
-        `${plural(brokers.length, 'broker')}: one that fails takes records with it or stops all writing`,
+        `${plural(brokers.length, 'broker')}: one that fails can stop all writing, and of some records be the only copy`,
         'Run three or more in production.',
       ),
     )

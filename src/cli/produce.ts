@@ -129,7 +129,22 @@ async function* oneChunk(text: string): AsyncGenerator<Buffer> {
 }
 
 async function sendAll(sender: Sender, records: AsyncIterable<OutRecord>): Promise<void> {
-  for await (const record of records) if (!(await sender.add(record))) break
+  try {
+    for await (const record of records) if (!(await sender.add(record))) break
+  } catch (error) {
+    if (!(error instanceof HooktideError) || error.code !== 'usage') throw error
+    // A bad line ends it there: all before it are written, so that whoever corrects it knows where to go on.
+    await sender.flush()
+    const details = [
+      ...error.details,
+      `${plural(sender.sent, 'event')} before it ${sender.sent === 1 ? 'was' : 'were'} written`,
+    ]
+    throw new HooktideError('usage', error.message, {
+      cause: error,
+      details: sender.sent === 0 ? error.details : details,
+      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    })
+  }
   await sender.flush()
 }
 

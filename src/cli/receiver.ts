@@ -78,13 +78,17 @@ export class Receiver {
   readonly #seconds = new Map<string, { second: number; taken: number }>()
   readonly #cancels = new Set<() => void>()
   #number = 0
+  #open = 0
 
   constructor(options: ReceiverOptions) {
     this.#options = options
     this.#behaviours = new Map(options.behaviours)
-    this.#server = createServer(
-      (request, response) => void this.#take(request, response).catch(() => request.destroy()),
-    )
+    this.#server = createServer((request, response) => {
+      this.#open++
+      void this.#take(request, response)
+        .catch(() => request.destroy())
+        .finally(() => this.#open--)
+    })
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
@@ -106,6 +110,11 @@ export class Receiver {
   /** From now on, how `path` answers. */
   behave(path: string, behaviour: Behaviour): void {
     this.#behaviours.set(path, behaviour)
+  }
+
+  /** Requests that came and were not answered yet. */
+  get open(): number {
+    return this.#open
   }
 
   /** Closes every connection. Idempotent. */

@@ -44,6 +44,8 @@ export class Link {
   #seed: Broker | null = null
   #nextSeed = 0
   readonly #connecting = new Map<string, Promise<Broker>>()
+  /** kafkajs calls a broker connected as soon as the socket is open; before its versions are known every request throws. */
+  readonly #ready = new WeakSet<Broker>()
   readonly #refreshing = new Map<string, Promise<void>>()
   #closed = false
 
@@ -97,7 +99,7 @@ export class Link {
     const address = this.#nodes.get(nodeId)
     if (address === undefined) throw library.createErrorFromCode(5)
     const broker = this.#brokers.get(nodeId)
-    if (broker?.isConnected()) return broker
+    if (broker !== undefined && this.#usable(broker)) return broker
     return this.#once(`node ${nodeId}`, async () => {
       const built = this.#brokers.get(nodeId) ?? (await this.#build(address, nodeId))
       this.#brokers.set(nodeId, built)
@@ -109,8 +111,8 @@ export class Link {
   /** Some connected broker. */
   async any(): Promise<Broker> {
     this.#check()
-    for (const broker of this.#brokers.values()) if (broker.isConnected()) return broker
-    if (this.#seed?.isConnected()) return this.#seed
+    for (const broker of this.#brokers.values()) if (this.#usable(broker)) return broker
+    if (this.#seed !== null && this.#usable(this.#seed)) return this.#seed
     for (const nodeId of this.#nodes.keys()) {
       try {
         return await this.node(nodeId)
@@ -217,9 +219,14 @@ export class Link {
 
   async #connect(broker: Broker): Promise<void> {
     if (!broker.isConnected()) await this.#guard(broker, () => broker.connect())
+    this.#ready.add(broker)
     if (!this.#closed) return
     this.#drop(broker)
     this.#check()
+  }
+
+  #usable(broker: Broker): boolean {
+    return this.#ready.has(broker) && broker.isConnected()
   }
 
   async #guard<T>(broker: Broker, run: () => Promise<T>): Promise<T> {

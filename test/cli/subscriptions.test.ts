@@ -3,7 +3,10 @@ import { hooktide, ownWorld } from './support.ts'
 
 let env: Record<string, string>
 beforeAll(async () => {
-  env = await ownWorld({ HOOKTIDE_SECRETS_MASTER_KEY_REF: 'env:MASTER', MASTER: `k1:${Buffer.alloc(32, 7).toString('base64')}` })
+  env = await ownWorld({
+    HOOKTIDE_SECRETS_MASTER_KEY_REF: 'env:MASTER',
+    MASTER: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+  })
 })
 
 const subscriptions = (...args: string[]) => hooktide(['subscriptions', ...args], { env })
@@ -11,12 +14,25 @@ const json = async (...args: string[]) => JSON.parse((await subscriptions(...arg
 
 describe('subscriptions on a real broker', () => {
   test('add, show, update, list, remove: each is there for the next command', async () => {
-    expect(await subscriptions('add', '--id', 'a', '--url', 'https://example.com/a?token=1', '--secret', 'env:A')).toEqual({
+    expect(
+      await subscriptions('add', '--id', 'a', '--url', 'https://example.com/a?token=1', '--secret', 'env:A'),
+    ).toEqual({
       code: 0,
       out: 'added a\n',
       err: '',
     })
-    await subscriptions('update', 'a', '--types', 'order.*,x', '--header', 'X-Key: tops', '--status', 'paused', '--reason', 'moving')
+    await subscriptions(
+      'update',
+      'a',
+      '--types',
+      'order.*,x',
+      '--header',
+      'X-Key: tops',
+      '--status',
+      'paused',
+      '--reason',
+      'moving',
+    )
     expect(await json('show', 'a')).toEqual({
       v: 1,
       id: 'a',
@@ -77,7 +93,8 @@ describe('subscriptions on a real broker', () => {
     const { code, err } = await subscriptions('add', '--url', 'http://127.0.0.1/x', '--types', 'a b')
     expect(code).toBe(1)
     expect(err).toContain('error: the subscription has 3 problems')
-    for (const field of ['url (http://127.0.0.1/x)', 'types[0] ("a b")', 'secrets: is missing']) expect(err).toContain(field)
+    for (const field of ['url (http://127.0.0.1/x)', 'types[0] ("a b")', 'secrets: is missing'])
+      expect(err).toContain(field)
     await subscriptions('add', '--id', 'twice', '--url', 'https://example.com', '--secret', 'env:A')
     const again = await subscriptions('add', '--id', 'twice', '--url', 'https://example.com', '--secret', 'env:A')
     expect(again).toMatchObject({ code: 1, err: expect.stringContaining('there is a subscription twice already') })
@@ -90,7 +107,8 @@ subscriptions:
   - { id: one, url: https://example.com/1, secrets: [{ ref: env:ONE }] }
   - { id: two, url: https://example.com/2, secrets: [{ ref: env:TWO }], tenant: acme }
 `
-    const apply = (input: string, ...args: string[]) => hooktide(['subscriptions', 'apply', '-', ...args], { env, input })
+    const apply = (input: string, ...args: string[]) =>
+      hooktide(['subscriptions', 'apply', '-', ...args], { env, input })
     const plan = '+ create one → https://example.com/1\n+ create two → https://example.com/2\n2 create\n'
     expect(await apply(file, '--dry-run')).toEqual({ code: 1, out: plan, err: '' })
     expect(await json('list')).toEqual({ subscriptions: [], unreadable: [] })
@@ -111,7 +129,9 @@ subscriptions:
     expect((await apply(changed, '--prune', '--tenant', 'default', '--dry-run')).out).toContain('\n1 update\n')
     expect((await apply(changed, '--prune')).code).toBe(0)
     const { subscriptions: left } = await json('list')
-    expect(left.map(({ id, maxInFlight }: { id: string; maxInFlight: number }) => [id, maxInFlight])).toEqual([['one', 3]])
+    expect(left.map(({ id, maxInFlight }: { id: string; maxInFlight: number }) => [id, maxInFlight])).toEqual([
+      ['one', 3],
+    ])
 
     const listed = (await subscriptions('list', '--reveal', '--json')).out
     expect((await apply(listed)).out).toBe('1 unchanged\n')

@@ -1,8 +1,9 @@
 import { onTestFinished } from 'vitest'
 import { createSecretTools } from '../../src/app/secret-tools.ts'
 import { connectKafka } from '../../src/app.ts'
-import type { CliDeps, Output } from '../../src/cli/deps.ts'
+import type { CliDeps, Cluster, Output } from '../../src/cli/deps.ts'
 import { runCli } from '../../src/cli/run.ts'
+import { loadConfig } from '../../src/config.ts'
 import { realClock } from '../support/clock.ts'
 import { addresses, notingObserver } from '../support/kafka.ts'
 
@@ -67,6 +68,11 @@ export async function ownWorld(more: Record<string, string> = {}): Promise<Recor
   const applied = await hooktide(['topics', 'apply'], { env })
   if (applied.code !== 0) throw new Error(applied.err + applied.out)
   return env
+}
+
+/** A client of that world; close it. */
+export function clusterOf(env: Record<string, string>): Cluster {
+  return connectKafka(loadConfig({ env }).config, env, { clock: realClock, observer: notingObserver() })
 }
 
 /** Something to be undone at the end of the test. */

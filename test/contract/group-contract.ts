@@ -127,6 +127,46 @@ export const groupContract: readonly Case[] = [
     },
   },
   {
+    name: 'a handler that pauses or seeks another partition stops what was fetched of it together with its own batch',
+    async body(world) {
+      const topic = await world.createTopic('together', { partitions: 2 })
+      const ats = [
+        { topic, partition: 0 },
+        { topic, partition: 1 },
+      ]
+      const producer = world.kafka('p').producer()
+      await producer.send(ats.flatMap((at) => Array.from({ length: 6 }, (_, i) => out(at, `${i}`))))
+      const a = new Probe(world.kafka('a'), options([topic], world.unique('together')))
+      a.onBatch = () => {
+        a.onBatch = () => {}
+        a.consumer.pause(ats)
+      }
+      await a.start()
+      for (const at of ats) a.consumer.seek(at, 0)
+      a.consumer.resume(ats)
+      await until(world.clock, 'a batch', () => a.batches.length > 0)
+      await sleep(world.clock, 200)
+      expect(a.batches).toHaveLength(1)
+
+      // The same with a seek: of the other partition nothing may come but from there.
+      const sought: number[] = []
+      let turned = false
+      a.onBatch = ({ partition, records }) => {
+        if (!turned) {
+          turned = true
+          for (const at of ats) if (at.partition !== partition) a.consumer.seek(at, 5)
+          return
+        }
+        if (partition === (a.batches[1]?.partition === 0 ? 1 : 0)) sought.push(...records.map((r) => r.offset))
+      }
+      for (const at of ats) a.consumer.seek(at, 0)
+      a.consumer.resume(ats)
+      await until(world.clock, 'the other partition is at its end', () => sought.includes(5))
+      expect(sought).toEqual([5])
+      await a.consumer.stop()
+    },
+  },
+  {
     name: 'a seek from inside a handler throws away what was fetched: the next batch starts there',
     async body(world) {
       const topic = await world.createTopic('seek', { partitions: 1 })

@@ -42,7 +42,15 @@ function place(
   atMs: number,
   more: Partial<Place> = {},
 ): Place {
-  const delivery = { id: `d${sequence}`, subscriptionId: 's', attempts, dueMs: null, body: body(sequence) } as Delivery
+  const origin = { stream: 'events/0', generation: 0, offset: sequence }
+  const delivery = {
+    id: `d${sequence}`,
+    subscriptionId: 's',
+    attempts,
+    dueMs: null,
+    body: body(sequence),
+    origin,
+  } as Delivery
   const topic = kind === 'tier' ? 'retry-10s' : kind
   const delayMs = kind === 'tier' ? 10_000 : 0
   return {

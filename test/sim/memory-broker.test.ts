@@ -119,6 +119,20 @@ describe('faults of calls', () => {
     }
   })
 
+  it('a commit is decided before it is seen: only a fence makes sure that offset and records are current', async () => {
+    const clock = new FakeClock()
+    const broker = new MemoryBroker(clock, { markerLatency: { minMs: 50, maxMs: 100, tailChance: 0 } })
+    broker.createTopic('t', { partitions: 1 })
+    const client = broker.client('a')
+    const committed = async () => (await clock.drive(client.offsets.committed(group, [at])))[0]?.offset
+    await clock.drive(client.transactional('id').transact(txn('x', 1)))
+    expect(await committed()).toBe(null)
+    expect(values((await clock.drive(readAll(client.reader(), at))).records)).toEqual([])
+    await clock.drive(client.transactional('id').fence())
+    expect(await committed()).toBe(1)
+    expect(values((await clock.drive(readAll(client.reader(), at))).records)).toEqual(['x'])
+  })
+
   it('crash: at every await of a transaction it is afterwards there in full or not at all', async () => {
     const results = new Set<string>()
     for (let nth = 1; nth <= 8; nth++) {

@@ -25,6 +25,8 @@ export interface MemoryBrokerOptions {
   readonly seed?: number
   readonly faults?: Partial<Faults>
   readonly latency?: Partial<Latency>
+  /** Of a transaction's markers, after its decision; default as `latency`. */
+  readonly markerLatency?: Partial<Latency>
   readonly maxMessageBytes?: number
   readonly maxFetchRecords?: number
   readonly sessionTimeoutMs?: number
@@ -93,7 +95,7 @@ export class MemoryBroker implements MemoryCore {
     const markers = randomStream(this.#seed, 'markers')
     this.transactions = new Transactions(clock, {
       timeoutMs: options.transactionTimeoutMs ?? 30_000,
-      markerMs: () => latencyOf(markers, this.latency),
+      markerMs: () => latencyOf(markers, { ...this.latency, ...options.markerLatency }),
     })
   }
 

@@ -17,7 +17,7 @@ import { type ObserveServer, startObserveServer } from './observe/server.ts'
 import { assemblePipeline, type Pipeline } from './pipeline/assemble.ts'
 import { Table } from './pipeline/table.ts'
 import type { Clock, Kafka, Observer, TopicAdmin } from './ports.ts'
-import { decodeLaneState, decodeSecret, decodeSubscription } from './schema/decode.ts'
+import { decodeControl, decodeLaneState, decodeSecret, decodeSubscription } from './schema/decode.ts'
 import { masterKeysBehind, References } from './secrets/references.ts'
 import { SealedSecrets } from './secrets/sealed-secrets.ts'
 import { SigningSecrets } from './secrets/signing-secrets.ts'
@@ -133,6 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       sender,
       secrets,
       decodeSubscription,
+      decodeControl,
       decodeLaneState,
       originOf: createOriginOf(),
       gone: (subscription) => gone.gone(subscription),

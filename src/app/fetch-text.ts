@@ -10,7 +10,11 @@ export function fetchText(clock: Clock, url: string, timeoutMs: number): Promise
     const fail = (reason: string) => {
       cancel()
       request.destroy()
-      reject(new HooktideError('not-found', `${url}: ${reason}`, { remedy: 'Check the address, and that the instance runs.' }))
+      reject(
+        new HooktideError('not-found', `${url}: ${reason}`, {
+          remedy: 'Check the address, and that the instance runs.',
+        }),
+      )
     }
     const request = get(url, (response) => {
       let text = ''

@@ -35,14 +35,18 @@ export class PipelineHealth {
     }
     const stalledMs = now - this.#movedAtMs
     if (stalledMs > this.#limits.stalledMs) {
-      reasons.push(`${executor.ready} deliveries are ready and none has been settled for ${Math.round(stalledMs / 1000)} s`)
+      reasons.push(
+        `${executor.ready} deliveries are ready and none has been settled for ${Math.round(stalledMs / 1000)} s`,
+      )
     }
     const gaining = [...(deliverer?.lanes ?? [])].filter((runner) => runner.status === 'gaining').length
     if (gaining === 0) this.#gainingSinceMs = null
     else this.#gainingSinceMs ??= now
     const gainingMs = this.#gainingSinceMs === null ? 0 : now - this.#gainingSinceMs
     if (gainingMs > this.#limits.gainingMs) {
-      reasons.push(`${gaining} lanes can not be taken over since ${Math.round(gainingMs / 1000)} s: see lane.gain_failed in the log`)
+      reasons.push(
+        `${gaining} lanes can not be taken over since ${Math.round(gainingMs / 1000)} s: see lane.gain_failed in the log`,
+      )
     }
     return { ok: reasons.length === 0, reasons }
   }

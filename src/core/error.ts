@@ -24,7 +24,12 @@ export type ErrorCode =
   | 'check.failed'
   | 'internal'
 
-const retryable: ReadonlySet<ErrorCode> = new Set(['broker.unavailable', 'broker.timeout', 'producer.failed', 'consumer.failed'])
+const retryable: ReadonlySet<ErrorCode> = new Set([
+  'broker.unavailable',
+  'broker.timeout',
+  'producer.failed',
+  'consumer.failed',
+])
 
 export class HooktideError extends Error {
   override readonly name = 'HooktideError'

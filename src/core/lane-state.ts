@@ -9,8 +9,9 @@ export interface LineState {
   readonly v: 1
   readonly kind: 'line'
   readonly line: string
-  readonly state: 'blocked' | 'draining'
-  /** Delivery id of the head that is being retried; null when nothing stands at the front. */
+  /** `blocked`: behind a head that is retried; `draining`: going on; `stopped`: its head died, an operator decides. */
+  readonly state: 'blocked' | 'draining' | 'stopped'
+  /** Delivery id of the head that is retried or died; null when nothing stands at the front. */
   readonly head: string | null
   /** Offset in `parked` of the first record that may be undone (a lower bound). */
   readonly next: number

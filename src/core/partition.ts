@@ -25,3 +25,17 @@ export function murmur2(data: Buffer): number {
   h = Math.imul(h ^ (h >>> 13), multiplier)
   return h ^ (h >>> 15)
 }
+
+/**
+ * The lane of a delivery: its subscription's, or one of `spread` lanes from there on, by delivery. Neighbours of one
+ * subscription so rarely share all lanes with those of another (shuffle sharding).
+ */
+export function laneOf(
+  subscription: { readonly id: string; readonly spread?: number; readonly ordering: string },
+  deliveryId: string,
+  lanes: number,
+): number {
+  const first = partitionOf(subscription.id, lanes)
+  const spread = subscription.ordering === 'none' ? Math.min(subscription.spread ?? 1, lanes) : 1
+  return spread <= 1 ? first : (first + partitionOf(deliveryId, spread)) % lanes
+}

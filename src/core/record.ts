@@ -57,3 +57,29 @@ export function recordBytes(record: Pick<InRecord, 'key' | 'value' | 'headers'>)
   for (const name in record.headers) bytes += name.length + (record.headers[name] as Buffer).length + 8
   return bytes
 }
+
+/**
+ * The same record in memory of its own. What was read is a slice of a whole fetch response (megabytes); what is held
+ * for longer than it takes to pass it on must not keep that alive.
+ */
+export function ownedRecord(record: InRecord): InRecord {
+  let bytes = (record.key?.length ?? 0) + (record.value?.length ?? 0)
+  for (const name in record.headers) bytes += (record.headers[name] as Buffer).length
+  const memory = Buffer.allocUnsafeSlow(bytes)
+  let at = 0
+  const own = (part: Buffer): Buffer => {
+    const slice = memory.subarray(at, at + part.length)
+    part.copy(slice)
+    at += part.length
+    return slice
+  }
+  const headers = headerMap()
+  for (const name in record.headers) headers[name] = own(record.headers[name] as Buffer)
+  return {
+    offset: record.offset,
+    timestampMs: record.timestampMs,
+    key: record.key === null ? null : own(record.key),
+    value: record.value === null ? null : own(record.value),
+    headers,
+  }
+}

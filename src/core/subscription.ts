@@ -37,6 +37,8 @@ export interface Subscription {
   readonly maxInFlight?: number
   readonly retry?: RetryOverride
   readonly onDead?: 'continue' | 'block'
+  /** Unordered only: over how many lanes its deliveries are spread; 1 by default. For a subscription too large for one lane. */
+  readonly spread?: number
   readonly description?: string
   readonly createdAtMs: number
   readonly updatedAtMs: number

@@ -1,8 +1,10 @@
 import type { CircuitPolicy } from '../core/circuit.ts'
 import { ClockOffset } from '../core/clock-offset.ts'
+import type { Control } from '../core/control.ts'
 import { DeadCredit } from '../core/dead-credit.ts'
 import { Ladder, type Tier } from '../core/ladder.ts'
 import type { LaneState } from '../core/lane-state.ts'
+import { Orders } from '../core/orders.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { RetryPolicy } from '../core/retry-policy.ts'
@@ -19,10 +21,15 @@ import { type LaneTopics, sourceTopics } from './lane-topics.ts'
 import type { LinesOptions } from './lines.ts'
 import { Router, type RouterLimits } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
+import { Table } from './table.ts'
 
 export interface PipelineSettings {
   readonly roles: { readonly router: boolean; readonly deliverer: boolean }
-  readonly topics: LaneTopics & { readonly events: readonly string[]; readonly subscriptions: string }
+  readonly topics: LaneTopics & {
+    readonly events: readonly string[]
+    readonly subscriptions: string
+    readonly control: string
+  }
   readonly lanes: number
   readonly rejectedPartitions: number
   readonly tiers: readonly Tier[]
@@ -54,6 +61,7 @@ export interface PipelineDeps {
   readonly sender: Sender
   readonly secrets: Secrets
   decodeSubscription(record: Pick<InRecord, 'key' | 'value'>): Result<Subscription>
+  decodeControl(record: Pick<InRecord, 'key' | 'value'>): Result<Control>
   decodeLaneState(record: Pick<InRecord, 'key' | 'value'>): Result<LaneState>
   /** Where a subscription's endpoint is, for the cap per origin. */
   originOf(url: string): string
@@ -88,6 +96,30 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     followReader: readers.follow,
     askReader: readers.ask,
     decode: deps.decodeSubscription,
+  })
+  const orders = new Orders()
+  const control = new Table({
+    topic: settings.topics.control,
+    clock,
+    observer,
+    followReader: readers.follow,
+    askReader: readers.ask,
+    apply(record) {
+      const key = record.key?.toString() ?? ''
+      const decoded = record.value === null ? null : deps.decodeControl(record)
+      if (decoded?.ok === false) {
+        observer.log('error', 'control.unreadable', { key, offset: record.offset, reason: decoded.reason })
+        return
+      }
+      if (!orders.apply(key, decoded === null ? null : decoded.value)) return
+      const split = key.indexOf(':')
+      observer.log('info', 'control.applied', {
+        target: key,
+        order: decoded?.value.order ?? 'none',
+        by: decoded?.value.by,
+      })
+      deliverer?.ordered(key.slice(0, split), key.slice(split + 1))
+    },
   })
   const clockOffset = new ClockOffset()
   const ladder = new Ladder(settings.tiers, settings.commit.movesEveryMs + commitSlackMs)
@@ -149,6 +181,8 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
             crowd: settings.crowd,
             circuits,
             deadCredit: new DeadCredit(settings.deadCredit),
+            orders,
+            lanes: settings.lanes,
             originOf: deps.originOf,
             subscription,
             freshen: () => subscriptions.freshen(),
@@ -196,7 +230,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     ladder,
     budget,
     async start() {
-      await subscriptions.load()
+      await Promise.all([subscriptions.load(), control.load()])
       // Deliveries first: what a router adds then finds its lane.
       await Promise.all([deliverer?.start(), router?.start()])
     },
@@ -204,6 +238,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
       await router?.stop()
       await deliverer?.stop()
       subscriptions.stop()
+      control.stop()
       circuits.stop()
       await Promise.all(Object.values(readers).map((reader) => reader.close()))
     },

@@ -46,6 +46,10 @@ export class Deliverer {
     })
   }
 
+  ordered(kind: string, target: string): void {
+    for (const runner of this.#lanes.values()) runner.ordered(kind, target)
+  }
+
   circuitChanged(circuit: string, closed: boolean): void {
     for (const runner of this.#lanes.values()) runner.lane?.circuitChanged(circuit, closed)
   }

@@ -1,7 +1,7 @@
 import { deliveryHeader, encodeDelivery } from '../core/delivery.ts'
 import { deliveryId } from '../core/delivery-id.ts'
 import type { Event } from '../core/event.ts'
-import { partitionOf } from '../core/partition.ts'
+import { laneOf } from '../core/partition.ts'
 import type { OutRecord } from '../core/record.ts'
 import type { Subscription } from '../core/subscription.ts'
 
@@ -41,6 +41,6 @@ export function fanOut(
     const headers = Object.assign(Object.create(null) as Record<string, Buffer>, shared)
     headers[deliveryHeader.id] = Buffer.from(id)
     headers[deliveryHeader.subscription] = Buffer.from(subscription.id)
-    return { topic, partition: partitionOf(subscription.id, lanes), key: subscription.id, value: event.body, headers }
+    return { topic, partition: laneOf(subscription, id, lanes), key: subscription.id, value: event.body, headers }
   })
 }

@@ -141,8 +141,15 @@ export class LaneRunner {
       offset: lane.position(0),
       lines: contents.lines.length,
     })
+    lane.obeyOrders()
     this.#touched()
     this.#wakeSweep()
+  }
+
+  /** An operator's order for this target was given, changed or taken back. */
+  ordered(kind: string, target: string): void {
+    this.#lane?.ordered(kind, target)
+    if (kind === 'tier') this.#tick()
   }
 
   /** After a rejoin in which the lane stayed ours: everything is paused, positions are the committed ones. */

@@ -5,9 +5,11 @@ import type { Ladder } from '../core/ladder.ts'
 import { type CircuitMark, type LineState, laneStateKey } from '../core/lane-state.ts'
 import { type Line, lineKeyOf, overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
+import type { Orders, Verdict } from '../core/orders.ts'
 import type { OriginFilter } from '../core/origin-filter.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
-import { type FetchedBatch, type InRecord, recordBytes } from '../core/record.ts'
+import { RateLimit } from '../core/rate-limit.ts'
+import { type FetchedBatch, type InRecord, ownedRecord, recordBytes } from '../core/record.ts'
 import { rejectedRecord } from '../core/rejected.ts'
 import { policyFor, type RetryPolicy } from '../core/retry-policy.ts'
 import { type Settlement, settle } from '../core/settle.ts'
@@ -40,6 +42,9 @@ export interface LaneWorld {
   readonly crowd: CrowdLimits
   readonly circuits: Circuits
   readonly deadCredit: DeadCredit
+  readonly orders: Orders
+  /** Lanes in all: a tier's rate is divided among them. */
+  readonly lanes: number
   /** The origin of a URL, for caps and circuits. */
   originOf(url: string): string
   subscription(id: string): Subscription | undefined
@@ -75,6 +80,7 @@ export class Lane implements WorkOwner, LinesHost {
   readonly #ledger: Ledger
   readonly #lines: Lines
   readonly #tiers: TierQueue[]
+  readonly #limits: RateLimit[] = []
   readonly #strangers: Strangers
   readonly #touched: () => void
   /** Works in memory by subscription, tiers' not yet ripe left out. */
@@ -175,11 +181,13 @@ export class Lane implements WorkOwner, LinesHost {
   }
 
   #read(source: Work['source'], tier: number, record: InRecord, line: Line<Work> | null): Work | string {
-    const decoded = decodeDelivery(record)
+    // Deliveries pass through within a moment; what comes from a tier or is parked waits for hours.
+    const kept = source === 'deliveries' ? record : ownedRecord(record)
+    const decoded = decodeDelivery(kept)
     if (!decoded.ok) return decoded.reason
     return {
       delivery: decoded.value,
-      record,
+      record: kept,
       source,
       tier,
       offset: record.offset,
@@ -250,24 +258,41 @@ export class Lane implements WorkOwner, LinesHost {
   /** Promotes what is due. Returns when to be called again (epoch ms), null when nothing is held. */
   tick(): number | null {
     if (this.#closed) return null
-    const { clock, clockOffset, ladder } = this.#world
+    const { clock, clockOffset } = this.#world
     const now = clock.now()
     const broker = clockOffset.brokerAtLeastMs(now)
     let next: number | null = null
     for (const [i, tier] of this.#tiers.entries()) {
-      for (let work = tier.takeRipe(broker); work !== null; work = tier.takeRipe(broker)) {
-        const leftMs = (work.delivery.dueMs ?? 0) - now
-        const hop = ladder.pick(leftMs)
-        if (leftMs <= 0) this.#promote(i, work)
-        else if (hop === null) tier.wait(work)
-        else this.#hop(work, hop)
+      let atMs: number | null = null
+      while (atMs === null && tier.ready(broker, now)) {
+        atMs = this.#gated(i, now)
+        if (atMs === null) this.#ripen(i, tier.takeRipe(broker), tier.takeDue(now), now)
       }
-      for (let work = tier.takeDue(now); work !== null; work = tier.takeDue(now)) this.#promote(i, work)
-      const atMs = tier.nextMs(broker - now)
+      atMs ??= tier.nextMs(broker - now)
       if (atMs !== null && (next === null || atMs < next)) next = atMs
     }
     this.#changed()
     return next
+  }
+
+  #ripen(tier: number, ripe: Work | null, due: Work | null, now: number): void {
+    if (due !== null) this.#promote(tier, due)
+    if (ripe === null) return
+    const leftMs = (ripe.delivery.dueMs ?? 0) - now
+    const hop = this.#world.ladder.pick(leftMs)
+    if (leftMs <= 0) this.#promote(tier, ripe)
+    else if (hop === null) this.#tiers[tier]?.wait(ripe)
+    else this.#hop(ripe, hop)
+  }
+
+  /** An operator has paused or throttled the tier: when to look again (epoch ms); null: one may go now. */
+  #gated(tier: number, now: number): number | null {
+    const { orders, ladder, lanes } = this.#world
+    const rate = orders.tierRate(ladder.tiers[tier]?.name ?? '', now)
+    if (rate === null) return null
+    this.#limits[tier] ??= new RateLimit(now)
+    const limit = this.#limits[tier]
+    return limit.take(rate / lanes, now) ? null : now + limit.waitMs(rate / lanes)
   }
 
   #promote(tier: number, work: Work): void {
@@ -296,7 +321,9 @@ export class Lane implements WorkOwner, LinesHost {
   begin(work: Work): 'go' | 'dropped' {
     if (this.#closed) return 'dropped'
     const subscription = this.#world.subscription(work.delivery.subscriptionId)
+    const verdict = this.#world.orders.verdict(work.delivery, work.line?.key ?? null, this.#world.clock.now())
     if (subscription === undefined) this.#cancel(work, 'subscription deleted')
+    else if (verdict !== null) this.#obey(work, verdict)
     else if (this.#startable(subscription)) {
       this.#world.circuits.started(subscription.id, this.#world.originOf(subscription.url))
       this.#inFlight.add(work)
@@ -367,15 +394,19 @@ export class Lane implements WorkOwner, LinesHost {
     })
   }
 
+  #obey(work: Work, verdict: Verdict): void {
+    if (verdict.t === 'cancelled') this.#cancel(work, verdict.reason)
+    else this.#apply(work, { t: 'dead', reason: 'operator', error: verdict.reason }, this.#unattempted(work, 0))
+  }
+
   #cancel(work: Work, reason: string): void {
-    const facts = {
-      attempt: work.delivery.attempts + 1,
-      startedAtMs: this.#world.clock.now(),
-      url: '',
-      reply: null,
-      outcome: null,
-    }
-    this.#apply(work, { t: 'cancelled', reason }, facts)
+    this.#apply(work, { t: 'cancelled', reason }, this.#unattempted(work, 1))
+  }
+
+  /** Settled without a POST; `more`: counted as if it had been made. */
+  #unattempted(work: Work, more: 0 | 1): AttemptFacts {
+    const attempt = Math.max(1, work.delivery.attempts + more)
+    return { attempt, startedAtMs: this.#world.clock.now(), url: '', reply: null, outcome: null }
   }
 
   /** Writes what follows from a settlement: the move, if any, the source, the line's state and the attempt, in one step. */
@@ -399,7 +430,14 @@ export class Lane implements WorkOwner, LinesHost {
     this.#release(work)
     if (work.source === 'parked') this.#crowd.parked(work.delivery.subscriptionId, -1)
     this.#crowd.left(work.delivery.subscriptionId, true, clock.now())
-    if (work.line !== null) this.#lines.settled(work, settlement.t === 'scheduled')
+    if (work.line !== null) this.#lines.settled(work, this.#lineEnd(work, settlement))
+  }
+
+  #lineEnd(work: Work, settlement: Settlement): 'final' | 'retry' | 'stop' {
+    if (settlement.t === 'scheduled') return 'retry'
+    // An operator who sends a delivery to the dead letters wants the line to go on.
+    if (settlement.t !== 'dead' || settlement.reason === 'operator') return 'final'
+    return this.#world.subscription(work.delivery.subscriptionId)?.onDead === 'block' ? 'stop' : 'final'
   }
 
   #reject(topic: string, record: InRecord, reason: string): void {
@@ -448,15 +486,20 @@ export class Lane implements WorkOwner, LinesHost {
     return this.#ledger.parkedEnd
   }
 
-  runs(subscriptionId: string): boolean {
-    const subscription = this.#world.subscription(subscriptionId)
-    // A deleted subscription's works must come out to be cancelled.
-    return subscription === undefined || this.#startable(subscription)
+  runs(line: Line<Work>): boolean {
+    const subscription = this.#world.subscription(line.subscriptionId)
+    // Works of a deleted subscription, or of a line an operator cancelled, must come out to be settled.
+    if (subscription === undefined || this.#startable(subscription)) return true
+    return this.#world.orders.lineVerdict(line.key, 0, this.#world.clock.now()) !== null
   }
 
   #startable(subscription: Subscription): boolean {
-    const { circuits, originOf } = this.#world
-    return subscription.status === 'active' && circuits.allows(subscription.id, originOf(subscription.url))
+    const { circuits, clock, orders, originOf } = this.#world
+    return (
+      subscription.status === 'active' &&
+      !orders.subscriptionPaused(subscription.id, clock.now()) &&
+      circuits.allows(subscription.id, originOf(subscription.url))
+    )
   }
 
   lineOf(record: InRecord): string | null {
@@ -516,6 +559,32 @@ export class Lane implements WorkOwner, LinesHost {
     if (this.#closed) return
     for (const line of [...this.#lines]) if (line.subscriptionId === id) this.#lines.pump(line)
     this.#changed()
+  }
+
+  /** An operator's order for this target was given, changed or taken back. */
+  ordered(kind: string, target: string): void {
+    if (this.#closed) return
+    if (kind === 'subscription') this.subscriptionChanged(target)
+    else if (kind === 'line') this.#lineOrdered(target)
+    else if (kind === 'delivery') {
+      // A cancelled head sets its line free now; its record is settled when it is ripe.
+      for (const line of [...this.#lines]) if (line.state?.head === target) this.#lines.release(line.key)
+    }
+    this.#changed()
+  }
+
+  /** Orders from before the line stood are about an earlier time. */
+  #lineOrdered(key: string): void {
+    const line = this.#lines.get(key)
+    const releasedMs = this.#world.orders.lineReleasedMs(key)
+    if (line?.state === undefined || line.state === null || releasedMs === null) return
+    if (releasedMs >= line.state.sinceMs) this.#lines.release(key)
+    this.#lines.pump(line)
+  }
+
+  /** Orders that came while nobody owned the lane. */
+  obeyOrders(): void {
+    for (const line of [...this.#lines]) this.#lineOrdered(line.key)
   }
 
   /** A circuit closed: all that waited for it goes on; or its time is over: one work is tried. */

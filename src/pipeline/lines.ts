@@ -15,8 +15,8 @@ export interface LinesHost {
   deliveriesNext(): number
   /** A lower bound of the offset that the next append to `parked` gets. */
   parkedEnd(): number
-  /** May deliveries of the subscription be started now (active, circuit closed)? */
-  runs(subscriptionId: string): boolean
+  /** May works of the line come out now (subscription active, circuit closed, or to be cancelled)? */
+  runs(line: Line<Work>): boolean
   /** A work for a record read from `parked`; null when it can't be decoded (the lane has dealt with it). */
   fromParked(record: FetchedBatch['records'][number], line: Line<Work>): Work | null
   lineOf(record: FetchedBatch['records'][number]): string | null
@@ -70,11 +70,16 @@ export class Lines {
   arrive(key: string, work: Work, crowded: boolean): void {
     const line = this.#line(key)
     work.line = line
+    if (line.state?.state === 'stopped' && line.state.head === work.delivery.id && line.head === null) {
+      // The dead head was redriven: it comes back as head.
+      line.head = work
+      this.pump(line)
+      return
+    }
     // A record below `since` was open when the lane was lost: it goes before the parked ones.
     if (line.state === null || work.offset < line.state.since) {
       line.front.push(work)
-      if (line.state === null && line.ordered && (crowded || !this.#host.runs(line.subscriptionId)))
-        this.#parkAll(line, line.front)
+      if (line.state === null && line.ordered && (crowded || !this.#host.runs(line))) this.#parkAll(line, line.front)
     } else {
       line.held.push(work)
       if (crowded || line.held.length > this.#options.maxHeld || line.state.count > this.#options.maxHeld)
@@ -147,32 +152,45 @@ export class Lines {
 
   /**
    * An open work of the line is settled; the lane has written its move, if any, and marked deliveries and tier sources.
-   * `retry`: it went to a tier and is the line's head now.
+   * `retry`: it went to a tier and is the line's head now; `stop`: it died and an operator decides how the line goes on.
    */
-  settled(work: Work, retry: boolean): void {
+  settled(work: Work, end: 'final' | 'retry' | 'stop'): void {
     const line = work.line as Line<Work>
     line.open.delete(work)
     let state = line.state
     if (work.source === 'parked' && state !== null) state = this.#progress(line, state, work.offset)
     if (!line.ordered) {
       if (state !== line.state && state !== null) this.#write(line, state)
-    } else if (retry) {
+    } else if (end !== 'final') {
       const since =
         work.source === 'deliveries' && state === null ? work.offset + 1 : (state?.since ?? this.#host.deliveriesNext())
       state ??= this.#fresh(line, since)
       line.headKnown = true
-      this.#write(line, { ...state, state: 'blocked', head: work.delivery.id })
+      const stand =
+        end === 'retry'
+          ? { state: 'blocked' as const }
+          : { state: 'stopped' as const, sinceMs: this.#host.nowMs(), reason: 'head is dead' }
+      this.#write(line, { ...state, ...stand, head: work.delivery.id })
       // What waited behind it in memory stands behind the head now.
       line.held.unshift(...line.front.splice(0))
       if (line.held.length > this.#options.maxHeld) this.#parkAll(line, line.held)
     } else if (state !== null) {
-      if (work.source === 'tier') state = { ...state, state: 'draining', head: null }
+      if (work.source === 'tier' || work.delivery.id === state.head) state = drained(state)
       if (state.count === 0 && state.state === 'draining') {
         line.state = state
         this.#reopen(line)
       } else if (state !== line.state) this.#write(line, state)
     }
     this.pump(line)
+  }
+
+  /** An operator lets it go on without its head. False: there is no such line, or it goes on already. */
+  release(key: string): boolean {
+    const line = this.#lines.get(key)
+    if (line === undefined || line.state === null || line.state.state === 'draining') return false
+    this.#write(line, drained(line.state))
+    this.pump(line)
+    return true
   }
 
   /** An open work was not started after all, or interrupted: it goes back to where it stood. */
@@ -237,13 +255,13 @@ export class Lines {
   }
 
   #next(line: Line<Work>): Work | null {
-    if (!this.#host.runs(line.subscriptionId)) return null
+    if (!this.#host.runs(line)) return null
     if (line.head !== null) {
       const head = line.head
       line.head = null
       return head
     }
-    if (line.state?.state === 'blocked') return null
+    if (line.state !== null && line.state.state !== 'draining') return null
     if (line.front.length > 0) return line.front.shift() as Work
     if (line.state !== null && line.state.count > 0) {
       // An undone record below `since` may still be on its way to us: it comes first.
@@ -255,7 +273,7 @@ export class Lines {
 
   #wants(line: Line<Work>): boolean {
     const { state } = line
-    if (state === null || state.state === 'blocked' || !this.#host.runs(line.subscriptionId)) return false
+    if (state === null || state.state !== 'draining' || !this.#host.runs(line)) return false
     let openParked = 0
     for (const work of line.open) if (work.source === 'parked') openParked++
     return line.buffer.length * 2 < this.#options.maxBuffer && state.count > line.buffer.length + openParked
@@ -317,7 +335,7 @@ export class Lines {
   /** The log was read to its end and holds fewer of the line than its state counts: retention took them. */
   #checkLost(line: Line<Work>, end: number): boolean {
     const { state } = line
-    if (state === null || state.state === 'blocked' || line.readNext < end) return false
+    if (state === null || state.state !== 'draining' || line.readNext < end) return false
     let known = line.buffer.length
     for (const work of line.open) if (work.source === 'parked') known++
     if (state.count <= known) return false
@@ -360,4 +378,9 @@ function decodeDone(state: LineState): number[] {
     .split(',')
     .map((part) => state.next + Number(part))
     .filter(Number.isSafeInteger)
+}
+
+function drained(state: LineState): LineState {
+  const { reason: _, ...rest } = state
+  return { ...rest, state: 'draining', head: null }
 }

@@ -29,6 +29,14 @@ export class TierQueue {
     this.#bytes += work.bytes
   }
 
+  /** Something is ripe or due. */
+  ready(brokerNowMs: number, nowMs: number): boolean {
+    const head = this.#fifo[this.#from]
+    if (head !== undefined && head.ripeMs <= brokerNowMs) return true
+    const due = this.#heap.peek()
+    return due !== undefined && dueOf(due) <= nowMs
+  }
+
   /** The head, if its tier delay is over on the broker's clock. */
   takeRipe(brokerNowMs: number): Work | null {
     const head = this.#fifo[this.#from]

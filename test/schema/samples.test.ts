@@ -54,6 +54,7 @@ const shapes: [string, Shape, Record<string, boolean>][] = [
       maxInFlight: false,
       retry: false,
       onDead: false,
+    spread: false,
       description: false,
       createdAtMs: true,
       updatedAtMs: true,

@@ -7,7 +7,7 @@ import {
   type PipelineSettings,
 } from '../../src/pipeline/assemble.ts'
 import type { Kafka, Observer } from '../../src/ports.ts'
-import { decodeLaneState, decodeSubscription } from '../../src/schema/decode.ts'
+import { decodeControl, decodeLaneState, decodeSubscription } from '../../src/schema/decode.ts'
 import type { Layout } from './evidence.ts'
 import { FakeClock } from './fake-clock.ts'
 import { MemoryBroker, type MemoryBrokerOptions } from './memory-broker.ts'
@@ -55,6 +55,7 @@ const topics = {
   rejected: 'rejected',
   events: ['events'],
   subscriptions: 'subscriptions',
+  control: 'control',
 }
 
 export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}): PipelineSettings {
@@ -131,6 +132,7 @@ export class World {
     }
     for (const topic of topics.tiers) this.broker.createTopic(topic, { partitions: lanes, appendTime: true })
     this.broker.createTopic('lane-state', { partitions: lanes, compacted: true })
+    this.broker.createTopic('control', { partitions: 1, compacted: true })
     this.broker.createTopic('subscriptions', { partitions: 1, compacted: true })
     this.broker.dice.setFor('operator', quietProcess)
     this.#operator = this.broker.client('operator').producer()
@@ -159,6 +161,7 @@ export class World {
       sender: this.receiver.sender(process),
       secrets: { keys: () => [{ kind: 'v1', sign: () => '' }] },
       decodeSubscription,
+      decodeControl,
       decodeLaneState,
       originOf: (url) => new URL(url).origin,
       gone: ({ id }) => this.onGone(id),

@@ -22,6 +22,11 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
     help: 'Record batches that could not be decoded and were skipped',
     labels: ['topic'],
   },
+  circuit_opened: {
+    kind: 'counter',
+    help: 'Circuits opened after failures, of a subscription or of an origin',
+    labels: ['scope'],
+  },
   commit: {
     kind: 'timer',
     help: 'Duration of a settlement transaction of a lane',
@@ -41,6 +46,7 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
   consumer_rebalances: { kind: 'counter', help: 'Assignments taken, the first one included', labels: ['group'] },
   events_rejected: { kind: 'counter', help: 'Events that could not be read', labels: ['code'] },
   events_routed: { kind: 'counter', help: 'Events routed, by whether a subscription wanted them', labels: ['matched'] },
+  heads_lost: { kind: 'counter', help: 'Heads of blocked lines that retention took from their tier: the line went on' },
   offset_gap: { kind: 'counter', help: 'Offsets that retention took before they were consumed' },
   parked_lost: { kind: 'counter', help: 'Parked records that retention took before their turn' },
   repeats_dropped: { kind: 'counter', help: 'Deliveries that a router wrote again, recognised by their origin' },

@@ -72,12 +72,10 @@ export class Fetching {
   }
 
   resume(partitions: readonly TopicPartition[]): void {
-    for (const at of partitions) {
-      const slot = this.#slots.get(keyOf(at))
-      if (slot === undefined) continue
-      slot.paused = false
-      this.#wake(slot)
-    }
+    const resumed = partitions.flatMap((at) => this.#slots.get(keyOf(at)) ?? [])
+    // All of them first: what is resumed together may also be fetched together.
+    for (const slot of resumed) slot.paused = false
+    for (const slot of resumed) this.#wake(slot)
   }
 
   seek(at: TopicPartition, offset: number): void {

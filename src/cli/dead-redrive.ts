@@ -5,6 +5,7 @@ import type { OutRecord } from '../core/record.ts'
 import type { Clock, Producer } from '../ports.ts'
 import { type Cursor, cursorText, type DeadLetter } from './dead-read.ts'
 import type { Progress } from './progress.ts'
+import { sleep } from './sleep.ts'
 
 export interface RedriveResult {
   redriven: number
@@ -109,17 +110,5 @@ function stopped(job: string, result: RedriveResult, cause: unknown): HooktideEr
   return new HooktideError('producer.failed', `job ${job} stopped after ${result.redriven}: ${messageOf(cause)}`, {
     cause,
     remedy: `Run it again with the same filters${from}; what was in the last batch may be sent twice, under the same ids.`,
-  })
-}
-
-function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      cancel()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const cancel = clock.after(ms, done)
-    signal.addEventListener('abort', done)
   })
 }

@@ -1,13 +1,13 @@
 import { Command } from 'commander'
 import { HooktideError } from '../core/error.ts'
-import { type OutRecord, recordBytes } from '../core/record.ts'
-import type { Appended, Clock, Producer } from '../ports.ts'
+import type { OutRecord } from '../core/record.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
 import { topicNames } from './names.ts'
 import { countArgument, rateArgument } from './options.ts'
+import { PacedSender } from './paced-sender.ts'
 import { type EventOptions, eventRecord } from './produce-event.ts'
-import { createProgress, type Progress } from './progress.ts'
+import { createProgress } from './progress.ts'
 import { readBytes, readChunks, readLines } from './read-text.ts'
 import { partitionsOf } from './read-topic.ts'
 import { plural } from './text.ts'
@@ -62,7 +62,7 @@ export function produceCommand(context: CommandContext): Command {
         }
         const producer = kafka.producer()
         const progress = createProgress(deps.stderr, deps.clock)
-        const sender = new Sender(producer, deps.clock, options.rate ?? null, progress, deps.signal)
+        const sender = new PacedSender(producer, deps.clock, options.rate ?? null, progress, deps.signal)
         try {
           await sendAll(sender, events(context, file, options, event))
         } finally {
@@ -128,7 +128,7 @@ async function* oneChunk(text: string): AsyncGenerator<Buffer> {
   yield Buffer.from(text)
 }
 
-async function sendAll(sender: Sender, records: AsyncIterable<OutRecord>): Promise<void> {
+async function sendAll(sender: PacedSender, records: AsyncIterable<OutRecord>): Promise<void> {
   try {
     for await (const record of records) if (!(await sender.add(record))) break
   } catch (error) {
@@ -146,100 +146,6 @@ async function sendAll(sender: Sender, records: AsyncIterable<OutRecord>): Promi
     })
   }
   await sender.flush()
-}
-
-interface Range {
-  readonly partition: number
-  first: number
-  last: number
-  count: number
-}
-
-const batchRecords = 500
-const batchBytes = 512 * 1024
-/** With a rate, what is due within this time goes together. */
-const paceMs = 20
-
-/** Batches as large as they come, or as the rate allows; each awaited before the next, so offsets follow the input's order. */
-class Sender {
-  sent = 0
-  readonly #ranges = new Map<number, Range>()
-  readonly #producer: Producer
-  readonly #clock: Clock
-  readonly #perSecond: number | null
-  readonly #progress: Progress
-  readonly #signal: AbortSignal
-  readonly #startMs: number
-  #batch: OutRecord[] = []
-  #bytes = 0
-  #taken = 0
-
-  constructor(producer: Producer, clock: Clock, perSecond: number | null, progress: Progress, signal: AbortSignal) {
-    this.#producer = producer
-    this.#clock = clock
-    this.#perSecond = perSecond
-    this.#progress = progress
-    this.#signal = signal
-    this.#startMs = clock.mono()
-  }
-
-  get elapsedMs(): number {
-    return this.#clock.mono() - this.#startMs
-  }
-
-  get ranges(): readonly Range[] {
-    return [...this.#ranges.values()].sort((a, b) => a.partition - b.partition)
-  }
-
-  /** False: interrupted, no more is wanted. */
-  async add(record: OutRecord): Promise<boolean> {
-    if (this.#signal.aborted) return false
-    const dueMs = this.#perSecond === null ? 0 : (this.#taken++ * 1000) / this.#perSecond
-    const waitMs = dueMs - this.elapsedMs
-    if (waitMs > 0) {
-      await this.flush()
-      await this.#sleep(Math.max(waitMs, paceMs))
-      if (this.#signal.aborted) return false
-    }
-    this.#batch.push(record)
-    const { key, value, headers } = record
-    this.#bytes += recordBytes({ key: key === null ? null : Buffer.from(key), value, headers })
-    if (this.#batch.length >= batchRecords || this.#bytes >= batchBytes) await this.flush()
-    return true
-  }
-
-  async flush(): Promise<void> {
-    const batch = this.#batch
-    if (batch.length === 0) return
-    this.#batch = []
-    this.#bytes = 0
-    for (const appended of await this.#producer.send(batch)) this.#note(appended)
-    this.sent += batch.length
-    this.#progress.update(`${this.sent} events, ${Math.round((this.sent * 1000) / Math.max(1, this.elapsedMs))}/s`)
-  }
-
-  #note({ partition, firstOffset, count }: Appended): void {
-    const range = this.#ranges.get(partition)
-    if (range === undefined) {
-      this.#ranges.set(partition, { partition, first: firstOffset, last: firstOffset + count - 1, count })
-    } else {
-      range.last = firstOffset + count - 1
-      range.count += count
-    }
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#clock.after(ms, done)
-      const signal = this.#signal
-      function done(): void {
-        cancel()
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      signal.addEventListener('abort', done)
-    })
-  }
 }
 
 const examples = `

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { CommandContext } from './context.ts'
 import { durationArgument, listArgument } from './options.ts'
+import { sleep } from './sleep.ts'
 import { readStatus } from './status-read.ts'
 import { statusText } from './status-view.ts'
 
@@ -41,23 +42,11 @@ export function statusCommand(context: CommandContext): Command {
         }
         await show()
         while (options.watch === true && !deps.signal.aborted) {
-          await waitOrAbort(context, options.every)
+          await sleep(deps.clock, options.every, deps.signal)
           if (!deps.signal.aborted) await show()
         }
       })
     })
-}
-
-function waitOrAbort({ deps }: CommandContext, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      cancel()
-      deps.signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const cancel = deps.clock.after(ms, done)
-    deps.signal.addEventListener('abort', done)
-  })
 }
 
 const examples = `

@@ -1,10 +1,11 @@
 import { HooktideError, messageOf } from '../core/error.ts'
 import type { FetchedBatch } from '../core/record.ts'
 import type { GroupConsumer, Kafka, LogReader, TransactionalProducer } from '../ports.ts'
-import { Lane, type LaneWorld } from './lane.ts'
+import { Lane } from './lane.ts'
 import { type FlowLimits, LaneFlow, type MemoryBudget } from './lane-flow.ts'
 import { type LoadInput, loadLane } from './lane-load.ts'
 import { sourceTopics } from './lane-topics.ts'
+import type { LaneWorld } from './lane-world.ts'
 
 export interface CommitLimits {
   /** A transaction when this many records are settled, or so long after the first of them. */
@@ -52,7 +53,7 @@ export class LaneRunner {
   #sweeping = false
   #idleWaiters: (() => void)[] = []
   /** Over all epochs that have ended. */
-  readonly totals = { repeats: 0, rejected: 0, promoted: new Map<string, number>() }
+  readonly totals = { promoted: new Map<string, number>() }
 
   constructor(partition: number, deps: LaneRunnerDeps) {
     this.partition = partition
@@ -301,9 +302,7 @@ export class LaneRunner {
   }
 
   #count(lane: Lane): void {
-    this.totals.repeats += lane.counts.repeats
-    this.totals.rejected += lane.counts.rejected
-    for (const [tier, n] of lane.counts.promoted)
+    for (const [tier, n] of lane.tiers.promoted)
       this.totals.promoted.set(tier, (this.totals.promoted.get(tier) ?? 0) + n)
   }
 

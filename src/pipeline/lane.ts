@@ -1,72 +1,21 @@
-import type { ClockOffset } from '../core/clock-offset.ts'
-import type { DeadCredit } from '../core/dead-credit.ts'
 import { decodeDelivery, lineHeader } from '../core/delivery.ts'
-import type { Ladder } from '../core/ladder.ts'
-import { type CircuitMark, type LineState, laneStateKey } from '../core/lane-state.ts'
+import type { LineState } from '../core/lane-state.ts'
 import { type Line, lineKeyOf, overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
-import type { Orders, Verdict } from '../core/orders.ts'
-import type { OriginFilter } from '../core/origin-filter.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
-import { RateLimit } from '../core/rate-limit.ts'
 import { type FetchedBatch, type InRecord, ownedRecord, recordBytes } from '../core/record.ts'
-import { rejectedRecord } from '../core/rejected.ts'
-import { policyFor, type RetryPolicy } from '../core/retry-policy.ts'
-import { type Settlement, settle } from '../core/settle.ts'
-import type { Subscription } from '../core/subscription.ts'
-import type { Appended, Clock, Observer } from '../ports.ts'
-import { type Circuits, originKey, subscriptionKey } from './circuits.ts'
-import { Crowd, type CrowdLimits } from './crowd.ts'
-import type { Executor } from './executor.ts'
+import type { Appended } from '../ports.ts'
 import type { LaneFlow } from './lane-flow.ts'
-import { type AttemptFacts, toAttempt, toDead, toParked, toTier } from './lane-records.ts'
-import { reportSettlement } from './lane-report.ts'
-import type { LaneTopics } from './lane-topics.ts'
+import { LaneGate } from './lane-gate.ts'
+import { type AttemptFacts, toParked, toTier } from './lane-records.ts'
+import { Relief } from './lane-relief.ts'
+import { type Settled, Settling } from './lane-settling.ts'
+import { LaneTiers } from './lane-tiers.ts'
+import type { LaneStart, LaneWorld } from './lane-world.ts'
 import { type LaneSnapshot, Ledger } from './ledger.ts'
-import { Lines, type LinesHost, type LinesOptions } from './lines.ts'
+import { Lines, type LinesHost } from './lines.ts'
 import { type Stranger, Strangers } from './strangers.ts'
-import { TierQueue } from './tier-queue.ts'
 import type { Work, WorkOwner } from './work.ts'
-
-/** What every lane of a process shares. */
-export interface LaneWorld {
-  readonly clock: Clock
-  readonly observer: Observer
-  readonly executor: Executor
-  readonly topics: LaneTopics
-  readonly rejectedPartitions: number
-  readonly ladder: Ladder
-  readonly policy: RetryPolicy
-  readonly clockOffset: ClockOffset
-  readonly lines: LinesOptions
-  readonly crowd: CrowdLimits
-  readonly circuits: Circuits
-  readonly deadCredit: DeadCredit
-  readonly orders: Orders
-  /** Lanes in all: a tier's rate is divided among them. */
-  readonly lanes: number
-  /** The origin of a URL, for caps and circuits. */
-  originOf(url: string): string
-  subscription(id: string): Subscription | undefined
-  /** Resolves when the table is as new as its topic was at the call. */
-  freshen(): Promise<void>
-  /** The endpoint answered 410. */
-  gone(subscription: Subscription): void
-}
-
-/** What a lane starts from: what Kafka holds of it. */
-export interface LaneStart {
-  readonly partition: number
-  readonly epoch: number
-  /** `deliveries` first, then the tiers, as in `sourceTopics`. */
-  readonly trackers: readonly OffsetTracker[]
-  readonly lines: readonly LineState[]
-  readonly circuits: readonly CircuitMark[]
-  readonly filter: OriginFilter
-  readonly parkedEnd: number
-  /** Where each source ended then. */
-  readonly ends: readonly number[]
-}
 
 /**
  * One lane: partition p of every internal topic, owned by this process in this epoch. Synchronous throughout; the
@@ -79,20 +28,16 @@ export class Lane implements WorkOwner, LinesHost {
   readonly #world: LaneWorld
   readonly #ledger: Ledger
   readonly #lines: Lines
-  readonly #tiers: TierQueue[]
-  readonly #limits: RateLimit[] = []
+  readonly #gate: LaneGate
+  readonly #settling: Settling
+  readonly #relief: Relief
+  readonly #tiers: LaneTiers
   readonly #strangers: Strangers
   readonly #touched: () => void
-  /** Works in memory by subscription, tiers' not yet ripe left out. */
-  readonly #crowd: Crowd
-  #pressure: (() => void) | null = null
   readonly #inFlight = new Set<Work>()
   /** Ends of the sources at the gain, until all tiers have been read that far. */
   #ends: readonly number[] | null
-  /** Circuits this lane has written down. */
-  readonly #marked: Set<string>
   #closed = false
-  readonly counts = { repeats: 0, rejected: 0, promoted: new Map<string, number>() }
 
   /** `touched`: something may have to be committed, promoted or read now. */
   constructor(world: LaneWorld, start: LaneStart, flow: LaneFlow, touched: () => void) {
@@ -103,10 +48,10 @@ export class Lane implements WorkOwner, LinesHost {
     this.#touched = touched
     this.#ends = start.ends
     this.#ledger = new Ledger(world.topics, start.partition, start)
-    this.#crowd = new Crowd(world.crowd)
-    this.#marked = new Set(start.circuits.map(({ circuit }) => circuit))
-    for (const mark of start.circuits) world.circuits.restore(mark)
-    this.#tiers = world.ladder.tiers.map((tier) => new TierQueue(tier.delayMs))
+    this.#gate = new LaneGate(world, this.#ledger, start.circuits)
+    this.#settling = new Settling(world, this.#ledger, start.partition)
+    this.#relief = new Relief(world, this, flow, () => this.#changed())
+    this.#tiers = new LaneTiers(world, { ripe: (work) => this.#ripe(work), hop: (work, tier) => this.#hop(work, tier) })
     this.#strangers = new Strangers(
       world.clock,
       () => world.freshen(),
@@ -158,14 +103,13 @@ export class Lane implements WorkOwner, LinesHost {
     const work = this.#read(index === 0 ? 'deliveries' : 'tier', index - 1, record, null)
     if (typeof work === 'string') {
       if (fresh) {
-        this.#reject(this.#ledger.sourceName(index), record, work)
+        this.#settling.reject(this.#ledger.sourceName(index), record, work)
         this.#ledger.done(index, record.offset)
       }
       return
     }
     if (index === 0 && this.#ledger.repeats(record, work)) {
       if (!fresh) return
-      this.counts.repeats++
       this.#world.observer.count('repeats_dropped')
       this.#ledger.done(0, record.offset)
       return
@@ -176,7 +120,7 @@ export class Lane implements WorkOwner, LinesHost {
     else {
       const line = work.record.headers[lineHeader]
       if (line !== undefined) this.#lines.waits(line.toString())
-      this.#tiers[index - 1]?.push(work, record.timestampMs)
+      this.#tiers.push(index - 1, work, record.timestampMs)
     }
   }
 
@@ -206,10 +150,10 @@ export class Lane implements WorkOwner, LinesHost {
       return
     }
     this.#entered(subscriptionId)
-    const crowded = this.#crowd.diverts(subscriptionId)
+    const crowded = this.#relief.crowd.diverts(subscriptionId)
     const key = lineKeyOf(subscription, work.delivery)
     if (key !== null) this.#lines.arrive(key, work, crowded)
-    else if (crowded || !this.#startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
+    else if (crowded || !this.#gate.startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
     else this.#world.executor.offer(work)
   }
 
@@ -225,7 +169,7 @@ export class Lane implements WorkOwner, LinesHost {
     }
     this.#entered(subscriptionId)
     if (lineKey !== null && this.#lines.ripe(lineKey, work)) return
-    if (!this.#startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
+    if (!this.#gate.startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
     else this.#world.executor.offer(work)
   }
 
@@ -258,61 +202,17 @@ export class Lane implements WorkOwner, LinesHost {
   /** Promotes what is due. Returns when to be called again (epoch ms), null when nothing is held. */
   tick(): number | null {
     if (this.#closed) return null
-    const { clock, clockOffset } = this.#world
-    const now = clock.now()
-    const broker = clockOffset.brokerAtLeastMs(now)
-    let next: number | null = null
-    for (const [i, tier] of this.#tiers.entries()) {
-      let atMs: number | null = null
-      while (atMs === null && tier.ready(broker, now)) {
-        atMs = this.#gated(i, now)
-        if (atMs === null) this.#ripen(i, tier.takeRipe(broker), tier.takeDue(now), now)
-      }
-      atMs ??= tier.nextMs(broker - now)
-      if (atMs !== null && (next === null || atMs < next)) next = atMs
-    }
+    const next = this.#tiers.tick()
     this.#changed()
     return next
   }
 
-  #ripen(tier: number, ripe: Work | null, due: Work | null, now: number): void {
-    if (due !== null) this.#promote(tier, due)
-    if (ripe === null) return
-    const leftMs = (ripe.delivery.dueMs ?? 0) - now
-    const hop = this.#world.ladder.pick(leftMs)
-    if (leftMs <= 0) this.#promote(tier, ripe)
-    else if (hop === null) this.#tiers[tier]?.wait(ripe)
-    else this.#hop(ripe, hop)
-  }
-
-  /** An operator has paused or throttled the tier: when to look again (epoch ms); null: one may go now. */
-  #gated(tier: number, now: number): number | null {
-    const { orders, ladder, lanes } = this.#world
-    const rate = orders.tierRate(ladder.tiers[tier]?.name ?? '', now)
-    if (rate === null) return null
-    this.#limits[tier] ??= new RateLimit(now)
-    const limit = this.#limits[tier]
-    return limit.take(rate / lanes, now) ? null : now + limit.waitMs(rate / lanes)
-  }
-
-  #promote(tier: number, work: Work): void {
-    const name = this.#world.ladder.tiers[tier]?.name ?? ''
-    this.counts.promoted.set(name, (this.counts.promoted.get(name) ?? 0) + 1)
-    this.#world.observer.time('tier_lateness', this.#world.clock.now() - (work.delivery.dueMs ?? 0), { tier: name })
-    this.#ripe(work)
-  }
-
-  /** Not due for longer than another tier's delay: on to that tier with the same attempt count and due time. */
+  /** On to another tier with the same attempt count and due time. */
   #hop(work: Work, tier: number): void {
-    const { attempts, dueMs, lastError } = work.delivery
+    const { attempts, dueMs, lastError: error } = work.delivery
     const lineKey = work.record.headers[lineHeader] ?? null
-    this.#ledger.move(
-      toTier(this.#world.topics.tiers[tier] as string, this.partition, work, lineKey, {
-        attempts,
-        dueMs: dueMs ?? 0,
-        error: lastError,
-      }),
-    )
+    const topic = this.#world.topics.tiers[tier] as string
+    this.#ledger.move(toTier(topic, this.partition, work, lineKey, { attempts, dueMs: dueMs ?? 0, error }))
     this.#release(work)
   }
 
@@ -321,11 +221,14 @@ export class Lane implements WorkOwner, LinesHost {
   begin(work: Work): 'go' | 'dropped' {
     if (this.#closed) return 'dropped'
     const subscription = this.#world.subscription(work.delivery.subscriptionId)
-    const verdict = this.#world.orders.verdict(work.delivery, work.line?.key ?? null, this.#world.clock.now())
+    const verdict = this.#gate.verdict(work)
     if (subscription === undefined) this.#cancel(work, 'subscription deleted')
-    else if (verdict !== null) this.#obey(work, verdict)
-    else if (this.#startable(subscription)) {
-      this.#world.circuits.started(subscription.id, this.#world.originOf(subscription.url))
+    else if (verdict?.t === 'cancelled') this.#cancel(work, verdict.reason)
+    else if (verdict?.t === 'dead') {
+      const settlement = { t: 'dead', reason: 'operator', error: verdict.reason } as const
+      this.#apply(work, settlement, this.#settling.unattempted(work, 0))
+    } else if (this.#gate.startable(subscription)) {
+      this.#gate.started(subscription)
       this.#inFlight.add(work)
       return 'go'
     } else if (work.line === null) this.#lines.overflow(overflowKeyOf(subscription.id), work)
@@ -335,51 +238,20 @@ export class Lane implements WorkOwner, LinesHost {
 
   /** What a POST came to. Results of a lost lane are dropped and counted: a successor repeats them. */
   finish(work: Work, facts: AttemptFacts & { readonly reply: Reply; readonly outcome: Outcome }): void {
-    const { subscriptionId } = work.delivery
-    // What it says of the endpoint holds, whoever owns the lane now.
-    const changes = this.#world.circuits.ended(subscriptionId, this.#world.originOf(facts.url), facts.reply)
-    if (this.#closed || !this.#inFlight.delete(work)) {
+    const ours = !this.#closed && this.#inFlight.delete(work)
+    this.#gate.ended(work, facts.url, facts.reply, ours)
+    if (!ours) {
       this.#world.observer.count('stale_results')
       return
     }
-    for (const { circuit, mark } of changes) this.#mark(circuit, mark)
-    const subscription = this.#world.subscription(subscriptionId)
-    const settlement = this.#decide(facts, subscription, subscriptionId)
+    const subscription = this.#world.subscription(work.delivery.subscriptionId)
+    const settlement = this.#settling.decide(work, facts.attempt, facts.outcome, subscription)
     if (settlement.t === 'released') this.#again(work)
     else {
       this.#apply(work, settlement, facts)
       if (facts.outcome.t === 'gone' && subscription !== undefined) this.#world.gone(subscription)
     }
     this.#changed()
-  }
-
-  #decide(
-    facts: AttemptFacts & { readonly outcome: Outcome },
-    subscription: Subscription | undefined,
-    subscriptionId: string,
-  ): Settlement {
-    const { clock, ladder, deadCredit } = this.#world
-    const policy = policyFor(this.#world.policy, subscription?.retry)
-    const input = {
-      outcome: facts.outcome,
-      attempt: facts.attempt,
-      policy,
-      ladder,
-      nowMs: clock.now(),
-      random: clock.random(),
-    }
-    const settlement = settle(input)
-    if (settlement.t === 'done') deadCredit.earn(subscriptionId)
-    if (settlement.t !== 'dead' || settlement.reason !== 'exhausted') return settlement
-    // An outage must not flood `dead`: without credit the delivery waits on, for as many attempts again at the most.
-    if (facts.attempt >= 2 * policy.maxAttempts || deadCredit.spend(subscriptionId)) return settlement
-    return settle({ ...input, policy: { ...policy, maxAttempts: Number.POSITIVE_INFINITY } })
-  }
-
-  #mark(circuit: string, mark: CircuitMark | null): void {
-    if (mark === null && !this.#marked.delete(circuit)) return
-    if (mark !== null) this.#marked.add(circuit)
-    this.#ledger.state(mark === null ? `circuit:${circuit}` : laneStateKey(mark), mark)
   }
 
   /** Interrupted: nothing happened as far as the log is concerned. */
@@ -394,59 +266,18 @@ export class Lane implements WorkOwner, LinesHost {
     })
   }
 
-  #obey(work: Work, verdict: Verdict): void {
-    if (verdict.t === 'cancelled') this.#cancel(work, verdict.reason)
-    else this.#apply(work, { t: 'dead', reason: 'operator', error: verdict.reason }, this.#unattempted(work, 0))
-  }
-
   #cancel(work: Work, reason: string): void {
-    this.#apply(work, { t: 'cancelled', reason }, this.#unattempted(work, 1))
+    this.#apply(work, { t: 'cancelled', reason }, this.#settling.unattempted(work, 1))
   }
 
-  /** Settled without a POST; `more`: counted as if it had been made. */
-  #unattempted(work: Work, more: 0 | 1): AttemptFacts {
-    const attempt = Math.max(1, work.delivery.attempts + more)
-    return { attempt, startedAtMs: this.#world.clock.now(), url: '', reply: null, outcome: null }
-  }
-
-  /** Writes what follows from a settlement: the move, if any, the source, the line's state and the attempt, in one step. */
-  #apply(work: Work, settlement: Exclude<Settlement, { t: 'released' }>, facts: AttemptFacts): void {
-    const { topics, clock, observer } = this.#world
-    const lineKey = work.line?.ordered === true ? Buffer.from(work.line.key) : null
-    if (settlement.t === 'scheduled') {
-      const change = { attempts: facts.attempt, dueMs: settlement.dueMs, error: settlement.error }
-      this.#ledger.move(toTier(topics.tiers[settlement.tier] as string, this.partition, work, lineKey, change))
-    } else if (settlement.t === 'dead') {
-      const change = {
-        attempts: facts.attempt,
-        reason: settlement.reason,
-        error: settlement.error,
-        atMs: Math.floor(clock.now()),
-      }
-      this.#ledger.move(toDead(topics.dead, this.partition, work, lineKey, change))
-    }
-    this.#ledger.append(toAttempt(topics.attempts, this.partition, work, facts, settlement))
-    reportSettlement(observer, this.partition, work, settlement, facts)
+  /** What follows from a settlement: the move, if any, the attempt, the source and the line's state, in one step. */
+  #apply(work: Work, settlement: Settled, facts: AttemptFacts): void {
+    const { subscriptionId } = work.delivery
+    this.#settling.write(work, settlement, facts)
     this.#release(work)
-    if (work.source === 'parked') this.#crowd.parked(work.delivery.subscriptionId, -1)
-    this.#crowd.left(work.delivery.subscriptionId, true, clock.now())
-    if (work.line !== null) this.#lines.settled(work, this.#lineEnd(work, settlement))
-  }
-
-  #lineEnd(work: Work, settlement: Settlement): 'final' | 'retry' | 'stop' {
-    if (settlement.t === 'scheduled') return 'retry'
-    // An operator who sends a delivery to the dead letters wants the line to go on.
-    if (settlement.t !== 'dead' || settlement.reason === 'operator') return 'final'
-    return this.#world.subscription(work.delivery.subscriptionId)?.onDead === 'block' ? 'stop' : 'final'
-  }
-
-  #reject(topic: string, record: InRecord, reason: string): void {
-    const at = { topic, partition: this.partition }
-    const parts = rejectedRecord(record, at, { code: 'delivery.unreadable', reason })
-    const partition = this.partition % this.#world.rejectedPartitions
-    this.#ledger.move({ topic: this.#world.topics.rejected, partition, ...parts })
-    this.counts.rejected++
-    this.#world.observer.log('error', 'delivery.unreadable', { ...at, offset: record.offset, reason })
+    if (work.source === 'parked') this.#relief.crowd.parked(subscriptionId, -1)
+    this.#relief.crowd.left(subscriptionId, true, this.#world.clock.now())
+    if (work.line !== null) this.#lines.settled(work, this.#settling.lineEnd(work, settlement))
   }
 
   /** The work leaves memory and its source is done with the next commit. */
@@ -458,7 +289,7 @@ export class Lane implements WorkOwner, LinesHost {
   }
 
   #entered(subscriptionId: string): void {
-    this.#crowd.entered(subscriptionId, this.#world.clock.now())
+    this.#relief.crowd.entered(subscriptionId, this.#world.clock.now())
   }
 
   // ---- LinesHost -----------------------------------------------------------------------------------------------
@@ -470,8 +301,8 @@ export class Lane implements WorkOwner, LinesHost {
   park(line: Line<Work>, work: Work): void {
     this.#ledger.park(toParked(this.#world.topics.parked, this.partition, line.key, work))
     this.#release(work)
-    this.#crowd.parked(work.delivery.subscriptionId, 1)
-    this.#crowd.left(work.delivery.subscriptionId, false, this.#world.clock.now())
+    this.#relief.crowd.parked(work.delivery.subscriptionId, 1)
+    this.#relief.crowd.left(work.delivery.subscriptionId, false, this.#world.clock.now())
   }
 
   writeState(line: Line<Work>, state: LineState | null): void {
@@ -487,19 +318,7 @@ export class Lane implements WorkOwner, LinesHost {
   }
 
   runs(line: Line<Work>): boolean {
-    const subscription = this.#world.subscription(line.subscriptionId)
-    // Works of a deleted subscription, or of a line an operator cancelled, must come out to be settled.
-    if (subscription === undefined || this.#startable(subscription)) return true
-    return this.#world.orders.lineVerdict(line.key, 0, this.#world.clock.now()) !== null
-  }
-
-  #startable(subscription: Subscription): boolean {
-    const { circuits, clock, orders, originOf } = this.#world
-    return (
-      subscription.status === 'active' &&
-      !orders.subscriptionPaused(subscription.id, clock.now()) &&
-      circuits.allows(subscription.id, originOf(subscription.url))
-    )
+    return this.#gate.runs(line)
   }
 
   lineOf(record: InRecord): string | null {
@@ -509,7 +328,7 @@ export class Lane implements WorkOwner, LinesHost {
   fromParked(record: InRecord, line: Line<Work>): Work | null {
     const work = this.#read('parked', -1, record, line)
     if (typeof work === 'string') {
-      this.#reject(this.#world.topics.parked, record, work)
+      this.#settling.reject(this.#world.topics.parked, record, work)
       return null
     }
     this.flow.added(null, work.bytes)
@@ -590,19 +409,13 @@ export class Lane implements WorkOwner, LinesHost {
   /** A circuit closed: all that waited for it goes on; or its time is over: one work is tried. */
   circuitChanged(circuit: string, closed: boolean): void {
     if (this.#closed) return
-    if (closed) this.#mark(circuit, null)
+    if (closed) this.#gate.closed(circuit)
     for (const line of [...this.#lines]) {
-      if (!this.#concerns(circuit, line.subscriptionId)) continue
+      if (!this.#gate.concerns(circuit, line.subscriptionId)) continue
       this.#lines.pump(line)
       if (!closed && line.open.size > 0) break
     }
     this.#changed()
-  }
-
-  #concerns(circuit: string, subscriptionId: string): boolean {
-    if (circuit === subscriptionKey(subscriptionId)) return true
-    const subscription = this.#world.subscription(subscriptionId)
-    return subscription !== undefined && circuit === originKey(this.#world.originOf(subscription.url))
   }
 
   get inFlight(): number {
@@ -613,9 +426,8 @@ export class Lane implements WorkOwner, LinesHost {
     return this.#lines.size
   }
 
-  tierHeld(index: number): { held: number; lowestDueMs: number | null } {
-    const tier = this.#tiers[index]
-    return { held: tier?.size ?? 0, lowestDueMs: tier?.lowestDueMs() ?? null }
+  get tiers(): Pick<LaneTiers, 'held' | 'promoted'> {
+    return this.#tiers
   }
 
   /** Where reading of a source goes on. */
@@ -630,50 +442,17 @@ export class Lane implements WorkOwner, LinesHost {
 
   close(): void {
     this.#closed = true
-    this.#pressure?.()
+    this.#relief.close()
     this.#world.executor.withdraw(this)
     this.#strangers.close()
     this.flow.close()
   }
 
-  /**
-   * The lane is full: what does not move gives up its place. Works not yet started come back from the executor; ordered
-   * ones are parked behind their line's open one, unordered ones but for a few.
-   */
-  #relieve(): void {
-    const now = this.#world.clock.now()
-    for (const id of this.#crowd.divert(now)) {
-      let kept = 0
-      for (const work of this.#world.executor.withdraw(this, id)) {
-        if (work.line !== null) this.#lines.putBack(work)
-        else if (kept++ < this.#world.crowd.keep) this.#world.executor.offer(work)
-        else this.#lines.overflow(overflowKeyOf(id), work)
-      }
-      for (const line of [...this.#lines]) {
-        if (line.subscriptionId !== id) continue
-        this.#lines.relieve(line)
-        this.#lines.pump(line)
-      }
-    }
-  }
-
-  /** Full for a while, not just for a moment: then relief is due. */
-  #watchPressure(): void {
-    if (this.#pressure !== null || this.flow.runs(0)) return
-    this.#pressure = this.#world.clock.after(pressureMs, () => {
-      this.#pressure = null
-      if (this.#closed || this.flow.runs(0)) return
-      this.#relieve()
-      this.#changed()
-    })
-  }
-
   #changed(): void {
     this.flow.update(this.#ledger.trackers)
-    this.#watchPressure()
+    this.#relief.watch(this.#lines)
     this.#touched()
   }
 }
 
 const interruptedPauseMs = 200
-const pressureMs = 250

@@ -1,0 +1,73 @@
+import { type CircuitMark, laneStateKey } from '../core/lane-state.ts'
+import type { Line } from '../core/line.ts'
+import type { Verdict } from '../core/orders.ts'
+import type { Reply } from '../core/outcome.ts'
+import type { Subscription } from '../core/subscription.ts'
+import { originKey, subscriptionKey } from './circuits.ts'
+import type { LaneWorld } from './lane-world.ts'
+import type { Ledger } from './ledger.ts'
+import type { Work } from './work.ts'
+
+/** Whether a lane's works may start now: subscription, operators' orders, circuits. Writes down which circuits are open. */
+export class LaneGate {
+  readonly #world: LaneWorld
+  readonly #ledger: Ledger
+  /** Circuits this lane has written down. */
+  readonly #marked: Set<string>
+
+  constructor(world: LaneWorld, ledger: Ledger, marks: readonly CircuitMark[]) {
+    this.#world = world
+    this.#ledger = ledger
+    this.#marked = new Set(marks.map(({ circuit }) => circuit))
+    for (const mark of marks) world.circuits.restore(mark)
+  }
+
+  startable(subscription: Subscription): boolean {
+    const { circuits, clock, orders, originOf } = this.#world
+    return (
+      subscription.status === 'active' &&
+      !orders.subscriptionPaused(subscription.id, clock.now()) &&
+      circuits.allows(subscription.id, originOf(subscription.url))
+    )
+  }
+
+  /** May works of the line come out: to be attempted, or to be settled without (deleted subscription, cancelled line)? */
+  runs(line: Line<Work>): boolean {
+    const subscription = this.#world.subscription(line.subscriptionId)
+    if (subscription === undefined || this.startable(subscription)) return true
+    return this.#world.orders.lineVerdict(line.key, 0, this.#world.clock.now()) !== null
+  }
+
+  /** What an operator has ordered about it; null: nothing. */
+  verdict(work: Work): Verdict | null {
+    return this.#world.orders.verdict(work.delivery, work.line?.key ?? null, this.#world.clock.now())
+  }
+
+  started(subscription: Subscription): void {
+    this.#world.circuits.started(subscription.id, this.#world.originOf(subscription.url))
+  }
+
+  /** A POST ended. What it says of the endpoint holds, whoever owns the lane now; only an owner writes it down. */
+  ended(work: Work, url: string, reply: Reply, owner: boolean): void {
+    const { circuits, originOf } = this.#world
+    for (const { circuit, mark } of circuits.ended(work.delivery.subscriptionId, originOf(url), reply)) {
+      if (owner) this.#mark(circuit, mark)
+    }
+  }
+
+  closed(circuit: string): void {
+    this.#mark(circuit, null)
+  }
+
+  concerns(circuit: string, subscriptionId: string): boolean {
+    if (circuit === subscriptionKey(subscriptionId)) return true
+    const subscription = this.#world.subscription(subscriptionId)
+    return subscription !== undefined && circuit === originKey(this.#world.originOf(subscription.url))
+  }
+
+  #mark(circuit: string, mark: CircuitMark | null): void {
+    if (mark === null && !this.#marked.delete(circuit)) return
+    if (mark !== null) this.#marked.add(circuit)
+    this.#ledger.state(mark === null ? `circuit:${circuit}` : laneStateKey(mark), mark)
+  }
+}

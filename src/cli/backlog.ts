@@ -1,6 +1,6 @@
 import { deliveryHeader } from '../core/delivery.ts'
 import { OffsetTracker } from '../core/offset-tracker.ts'
-import type { GroupOffset, InRecord } from '../core/record.ts'
+import { type GroupOffset, type InRecord, recordBytes } from '../core/record.ts'
 import type { LogReader } from '../ports.ts'
 
 /** What of a partition is not done, by what its owner has committed. */
@@ -23,8 +23,9 @@ export interface Backlog {
   readonly lost: number
 }
 
-/** Offsets above which single records are not looked at any more. */
+/** Above either, records are not looked at one by one any more: bodies are read along. */
 const exactSpan = 5000
+const exactBytes = 2 * 1024 * 1024
 
 export async function readBacklog(reader: LogReader, at: GroupOffset, start: number, end: number): Promise<Backlog> {
   const { topic, partition, offset: committed, metadata } = at
@@ -36,10 +37,12 @@ export async function readBacklog(reader: LogReader, at: GroupOffset, start: num
   const isDone = (offset: number) => tracker?.isDone(offset) ?? false
   let oldest: InRecord | null = null
   let seen = 0
+  let bytes = 0
   let from = base
-  while (from < end && (oldest === null || end - base <= exactSpan)) {
+  while (from < end && (oldest === null || (end - base <= exactSpan && bytes < exactBytes))) {
     const batch = await reader.fetch({ topic, partition, from, maxBytes: 256 * 1024 })
     for (const record of batch.records) {
+      bytes += recordBytes(record)
       if (record.offset >= end || isDone(record.offset)) continue
       oldest ??= record
       seen++

@@ -21,6 +21,7 @@ import {
 import { exitCode } from './exit-code.ts'
 import { topicNames } from './names.ts'
 import { SubscriptionStore } from './subscription-store.ts'
+import { plural } from './text.ts'
 
 /** `hooktide doctor`: everything that must be right, each looked at, each with what to do when it is not. */
 export function doctorCommand(context: CommandContext): Command {
@@ -39,7 +40,7 @@ export function doctorCommand(context: CommandContext): Command {
       const failed = findings.filter(({ state }) => state === 'fail').length
       const warned = findings.filter(({ state }) => state === 'warn').length
       if (json) printJson({ ok: failed === 0, findings })
-      else print(`${findings.length - failed - warned} ok, ${warned} warnings, ${failed} failed`)
+      else print(`${findings.length - failed - warned} ok, ${plural(warned, 'warning')}, ${failed} failed`)
       deps.setExitCode(failed > 0 ? exitCode.failed : exitCode.ok)
     })
 }

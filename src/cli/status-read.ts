@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { HooktideError } from '../core/error.ts'
-import type { TopicPartition } from '../core/record.ts'
+import { recordBytes, type TopicPartition } from '../core/record.ts'
 import type { GroupState, LogReader } from '../ports.ts'
 import { decodeLaneState, decodeSubscription } from '../schema/decode.ts'
 import { type Backlog, readBacklog } from './backlog.ts'
@@ -182,7 +182,9 @@ async function readLines(reader: LogReader, topic: string): Promise<Status['park
   return { lines: blocked + draining, blocked, draining, deliveries }
 }
 
-const countedOffsets = 20_000
+/** Above either, a number of offsets has to do: bodies are read along, and `--watch` does it again and again. */
+const countedOffsets = 5000
+const countedBytes = 8 * 1024 * 1024
 
 async function countRecords(reader: LogReader, topic: string): Promise<Count> {
   const [starts, ends] = await Promise.all([reader.starts(topic), reader.ends(topic)])
@@ -190,7 +192,12 @@ async function countRecords(reader: LogReader, topic: string): Promise<Count> {
   for (const [partition, end] of ends) offsets += end - (starts.get(partition) ?? 0)
   if (offsets > countedOffsets) return { records: offsets, exact: false }
   let records = 0
-  for await (const _ of readTopic(reader, topic)) records++
+  let bytes = 0
+  for await (const { record } of readTopic(reader, topic)) {
+    records++
+    bytes += recordBytes(record)
+    if (bytes > countedBytes) return { records: offsets, exact: false }
+  }
   return { records, exact: true }
 }
 

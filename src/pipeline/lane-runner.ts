@@ -189,7 +189,7 @@ export class LaneRunner {
   /** Commits what is settled now, waiting for a transaction under way. */
   async flush(): Promise<void> {
     while (this.#committing !== null) await this.#committing
-    if (this.#lane?.dirty) await this.#commit()
+    if (this.#lane?.ledger.dirty) await this.#commit()
   }
 
   // ---- committing ----------------------------------------------------------------------------------------------
@@ -201,13 +201,13 @@ export class LaneRunner {
     if (lane.inFlight === 0 && this.#idleWaiters.length > 0)
       for (const resolve of this.#idleWaiters.splice(0)) resolve()
     if (lane.lineCount > 0) this.#wakeSweep()
-    if (this.#committing !== null || !lane.dirty) return
+    if (this.#committing !== null || !lane.ledger.dirty) return
     const { records, everyMs, movesEveryMs } = this.#deps.commit
     const now = this.#deps.world.clock.mono()
     this.#dirtySince ??= now
-    if (lane.pendingMoves > 0) this.#movesSince ??= now
+    if (lane.ledger.pendingMoves > 0) this.#movesSince ??= now
     const atMs =
-      lane.pendingSettled >= records
+      lane.ledger.pendingSettled >= records
         ? now
         : Math.min(this.#dirtySince + everyMs, (this.#movesSince ?? Number.POSITIVE_INFINITY) + movesEveryMs)
     if (atMs <= now) {
@@ -237,7 +237,7 @@ export class LaneRunner {
     const { world, group } = this.#deps
     const lane = this.#lane
     const producer = this.#producer
-    const snapshot = lane?.snapshot() ?? null
+    const snapshot = lane?.ledger.snapshot() ?? null
     this.#commitTimer?.cancel()
     this.#commitTimer = null
     this.#dirtySince = null

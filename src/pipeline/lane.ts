@@ -1,19 +1,20 @@
-import { decodeDelivery, lineHeader } from '../core/delivery.ts'
-import type { LineState } from '../core/lane-state.ts'
-import { type Line, lineKeyOf, overflowKeyOf } from '../core/line.ts'
+import { lineHeader } from '../core/delivery.ts'
+import { lineKeyOf, overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
-import { type FetchedBatch, type InRecord, ownedRecord, recordBytes } from '../core/record.ts'
+import type { FetchedBatch, InRecord } from '../core/record.ts'
 import type { Appended } from '../ports.ts'
 import type { LaneFlow } from './lane-flow.ts'
 import { LaneGate } from './lane-gate.ts'
-import { type AttemptFacts, toParked, toTier } from './lane-records.ts'
+import { LaneLineHost } from './lane-line-host.ts'
+import { type AttemptFacts, toTier } from './lane-records.ts'
 import { Relief } from './lane-relief.ts'
 import { type Settled, Settling } from './lane-settling.ts'
 import { LaneTiers } from './lane-tiers.ts'
+import { LaneWorks } from './lane-works.ts'
 import type { LaneStart, LaneWorld } from './lane-world.ts'
 import { type LaneSnapshot, Ledger } from './ledger.ts'
-import { Lines, type LinesHost } from './lines.ts'
+import { Lines } from './lines.ts'
 import { type Stranger, Strangers } from './strangers.ts'
 import type { Work, WorkOwner } from './work.ts'
 
@@ -21,16 +22,17 @@ import type { Work, WorkOwner } from './work.ts'
  * One lane: partition p of every internal topic, owned by this process in this epoch. Synchronous throughout; the
  * runner around it fetches, commits and asks it again.
  */
-export class Lane implements WorkOwner, LinesHost {
+export class Lane implements WorkOwner {
   readonly partition: number
   readonly epoch: number
   readonly flow: LaneFlow
   readonly #world: LaneWorld
-  readonly #ledger: Ledger
+  readonly ledger: Ledger
   readonly #lines: Lines
   readonly #gate: LaneGate
   readonly #settling: Settling
   readonly #relief: Relief
+  readonly #works: LaneWorks
   readonly #tiers: LaneTiers
   readonly #strangers: Strangers
   readonly #touched: () => void
@@ -47,17 +49,19 @@ export class Lane implements WorkOwner, LinesHost {
     this.#world = world
     this.#touched = touched
     this.#ends = start.ends
-    this.#ledger = new Ledger(world.topics, start.partition, start)
-    this.#gate = new LaneGate(world, this.#ledger, start.circuits)
-    this.#settling = new Settling(world, this.#ledger, start.partition)
+    this.ledger = new Ledger(world.topics, start.partition, start)
+    this.#gate = new LaneGate(world, this.ledger, start.circuits)
+    this.#settling = new Settling(world, this.ledger, start.partition)
     this.#relief = new Relief(world, this, flow, () => this.#changed())
+    this.#works = new LaneWorks(world, this, this.ledger, flow, this.#relief.crowd)
     this.#tiers = new LaneTiers(world, { ripe: (work) => this.#ripe(work), hop: (work, tier) => this.#hop(work, tier) })
     this.#strangers = new Strangers(
       world.clock,
       () => world.freshen(),
       (strangers) => this.#known(strangers),
     )
-    this.#lines = new Lines(this, world.lines, start.lines)
+    const parts = { ledger: this.ledger, gate: this.#gate, works: this.#works, settling: this.#settling }
+    this.#lines = new Lines(new LaneLineHost(world, start.partition, parts), world.lines, start.lines)
   }
 
   // ---- what comes in -------------------------------------------------------------------------------------------
@@ -65,7 +69,7 @@ export class Lane implements WorkOwner, LinesHost {
   /** A batch of `deliveries` (index 0) or of tier `index − 1`. */
   onBatch(index: number, batch: FetchedBatch): void {
     if (this.#closed) return
-    const tracker = this.#ledger.trackers[index] as OffsetTracker
+    const tracker = this.ledger.trackers[index] as OffsetTracker
     for (const record of batch.records) {
       if (!tracker.admits(record.offset)) {
         this.flow.truncated(index)
@@ -85,7 +89,7 @@ export class Lane implements WorkOwner, LinesHost {
   #findOrphans(): void {
     const ends = this.#ends
     if (ends === null) return
-    for (const [index, tracker] of this.#ledger.trackers.entries())
+    for (const [index, tracker] of this.ledger.trackers.entries())
       if (index > 0 && tracker.next < (ends[index] as number)) return
     this.#ends = null
     for (const line of this.#lines.orphans()) {
@@ -100,45 +104,27 @@ export class Lane implements WorkOwner, LinesHost {
 
   /** `fresh` false: a predecessor finished it, but its origin still counts. */
   #take(index: number, record: InRecord, fresh: boolean): void {
-    const work = this.#read(index === 0 ? 'deliveries' : 'tier', index - 1, record, null)
+    const work = this.#works.read(index === 0 ? 'deliveries' : 'tier', index - 1, record, null)
     if (typeof work === 'string') {
       if (fresh) {
-        this.#settling.reject(this.#ledger.sourceName(index), record, work)
-        this.#ledger.done(index, record.offset)
+        this.#settling.reject(this.ledger.sourceName(index), record, work)
+        this.ledger.done(index, record.offset)
       }
       return
     }
-    if (index === 0 && this.#ledger.repeats(record, work)) {
+    if (index === 0 && this.ledger.repeats(record, work)) {
       if (!fresh) return
       this.#world.observer.count('repeats_dropped')
-      this.#ledger.done(0, record.offset)
+      this.ledger.done(0, record.offset)
       return
     }
     if (!fresh) return
-    this.flow.added(index, work.bytes)
+    this.#works.admitted(work)
     if (index === 0) this.#arrive(work)
     else {
       const line = work.record.headers[lineHeader]
       if (line !== undefined) this.#lines.waits(line.toString())
       this.#tiers.push(index - 1, work, record.timestampMs)
-    }
-  }
-
-  #read(source: Work['source'], tier: number, record: InRecord, line: Line<Work> | null): Work | string {
-    // Deliveries pass through within a moment; what comes from a tier or is parked waits for hours.
-    const kept = source === 'deliveries' ? record : ownedRecord(record)
-    const decoded = decodeDelivery(kept)
-    if (!decoded.ok) return decoded.reason
-    return {
-      delivery: decoded.value,
-      record: kept,
-      source,
-      tier,
-      offset: record.offset,
-      bytes: recordBytes(record),
-      owner: this,
-      readyAtMs: this.#world.clock.now(),
-      line,
     }
   }
 
@@ -149,8 +135,8 @@ export class Lane implements WorkOwner, LinesHost {
       this.#strangers.hold({ work, lineKey: null })
       return
     }
-    this.#entered(subscriptionId)
-    const crowded = this.#relief.crowd.diverts(subscriptionId)
+    this.#works.entered(work)
+    const crowded = this.#works.crowd.diverts(subscriptionId)
     const key = lineKeyOf(subscription, work.delivery)
     if (key !== null) this.#lines.arrive(key, work, crowded)
     else if (crowded || !this.#gate.startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
@@ -167,7 +153,7 @@ export class Lane implements WorkOwner, LinesHost {
       this.#strangers.hold({ work, lineKey })
       return
     }
-    this.#entered(subscriptionId)
+    this.#works.entered(work)
     if (lineKey !== null && this.#lines.ripe(lineKey, work)) return
     if (!this.#gate.startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
     else this.#world.executor.offer(work)
@@ -188,7 +174,7 @@ export class Lane implements WorkOwner, LinesHost {
   /** A batch of `parked`, read at `from` for the lines that drain. */
   onParked(from: number, batch: FetchedBatch): void {
     if (this.#closed) return
-    this.#lines.onParked(from, batch, this.#ledger.parkedSettled ? this.#ledger.parkedEnd : null)
+    this.#lines.onParked(from, batch, this.ledger.parkedSettled ? this.ledger.parkedEnd : null)
     this.#changed()
   }
 
@@ -212,8 +198,8 @@ export class Lane implements WorkOwner, LinesHost {
     const { attempts, dueMs, lastError: error } = work.delivery
     const lineKey = work.record.headers[lineHeader] ?? null
     const topic = this.#world.topics.tiers[tier] as string
-    this.#ledger.move(toTier(topic, this.partition, work, lineKey, { attempts, dueMs: dueMs ?? 0, error }))
-    this.#release(work)
+    this.ledger.move(toTier(topic, this.partition, work, lineKey, { attempts, dueMs: dueMs ?? 0, error }))
+    this.#works.released(work)
   }
 
   // ---- the executor's side -------------------------------------------------------------------------------------
@@ -272,104 +258,15 @@ export class Lane implements WorkOwner, LinesHost {
 
   /** What follows from a settlement: the move, if any, the attempt, the source and the line's state, in one step. */
   #apply(work: Work, settlement: Settled, facts: AttemptFacts): void {
-    const { subscriptionId } = work.delivery
     this.#settling.write(work, settlement, facts)
-    this.#release(work)
-    if (work.source === 'parked') this.#relief.crowd.parked(subscriptionId, -1)
-    this.#relief.crowd.left(subscriptionId, true, this.#world.clock.now())
+    this.#works.settled(work)
     if (work.line !== null) this.#lines.settled(work, this.#settling.lineEnd(work, settlement))
-  }
-
-  /** The work leaves memory and its source is done with the next commit. */
-  #release(work: Work): void {
-    const index = work.source === 'parked' ? null : work.source === 'deliveries' ? 0 : work.tier + 1
-    if (index === null) this.#ledger.doneParked()
-    else this.#ledger.done(index, work.offset)
-    this.flow.removed(index, work.bytes)
-  }
-
-  #entered(subscriptionId: string): void {
-    this.#relief.crowd.entered(subscriptionId, this.#world.clock.now())
-  }
-
-  // ---- LinesHost -----------------------------------------------------------------------------------------------
-
-  offer(work: Work): void {
-    this.#world.executor.offer(work)
-  }
-
-  park(line: Line<Work>, work: Work): void {
-    this.#ledger.park(toParked(this.#world.topics.parked, this.partition, line.key, work))
-    this.#release(work)
-    this.#relief.crowd.parked(work.delivery.subscriptionId, 1)
-    this.#relief.crowd.left(work.delivery.subscriptionId, false, this.#world.clock.now())
-  }
-
-  writeState(line: Line<Work>, state: LineState | null): void {
-    this.#ledger.state(`line:${line.key}`, state)
-  }
-
-  deliveriesNext(): number {
-    return this.#ledger.deliveries.next
-  }
-
-  parkedEnd(): number {
-    return this.#ledger.parkedEnd
-  }
-
-  runs(line: Line<Work>): boolean {
-    return this.#gate.runs(line)
-  }
-
-  lineOf(record: InRecord): string | null {
-    return record.headers[lineHeader]?.toString() ?? null
-  }
-
-  fromParked(record: InRecord, line: Line<Work>): Work | null {
-    const work = this.#read('parked', -1, record, line)
-    if (typeof work === 'string') {
-      this.#settling.reject(this.#world.topics.parked, record, work)
-      return null
-    }
-    this.flow.added(null, work.bytes)
-    this.#entered(line.subscriptionId)
-    return work
-  }
-
-  nowMs(): number {
-    return Math.floor(this.#world.clock.now())
-  }
-
-  lost(line: Line<Work>, records: number): void {
-    this.#world.observer.log('error', 'parked.lost', {
-      line: line.key,
-      records,
-      lane: this.partition,
-      remedy: 'raise the retention of the parked topic',
-    })
-    this.#world.observer.count('parked_lost', records)
   }
 
   // ---- commit and life -----------------------------------------------------------------------------------------
 
-  get dirty(): boolean {
-    return this.#ledger.dirty
-  }
-
-  get pendingMoves(): number {
-    return this.#ledger.pendingMoves
-  }
-
-  get pendingSettled(): number {
-    return this.#ledger.pendingSettled
-  }
-
-  snapshot(): LaneSnapshot | null {
-    return this.#ledger.snapshot()
-  }
-
   committed(snapshot: LaneSnapshot, appended: readonly Appended[]): void {
-    this.#ledger.committed(snapshot, appended)
+    this.ledger.committed(snapshot, appended)
     this.#changed()
   }
 
@@ -432,12 +329,12 @@ export class Lane implements WorkOwner, LinesHost {
 
   /** Where reading of a source goes on. */
   position(index: number): number {
-    return (this.#ledger.trackers[index] as OffsetTracker).next
+    return (this.ledger.trackers[index] as OffsetTracker).next
   }
 
   /** Admitted span per source. */
   spans(): number[] {
-    return this.#ledger.trackers.map((tracker) => tracker.span)
+    return this.ledger.trackers.map((tracker) => tracker.span)
   }
 
   close(): void {
@@ -449,7 +346,7 @@ export class Lane implements WorkOwner, LinesHost {
   }
 
   #changed(): void {
-    this.flow.update(this.#ledger.trackers)
+    this.flow.update(this.ledger.trackers)
     this.#relief.watch(this.#lines)
     this.#touched()
   }

@@ -1,0 +1,80 @@
+import { decodeDelivery } from '../core/delivery.ts'
+import type { Line } from '../core/line.ts'
+import { type InRecord, ownedRecord, recordBytes } from '../core/record.ts'
+import type { Crowd } from './crowd.ts'
+import type { LaneFlow } from './lane-flow.ts'
+import type { LaneWorld } from './lane-world.ts'
+import type { Ledger } from './ledger.ts'
+import type { Work, WorkOwner } from './work.ts'
+
+/** How works of a lane come into memory and leave it; keeps its counts of records, bytes and subscriptions. */
+export class LaneWorks {
+  readonly crowd: Crowd
+  readonly #world: LaneWorld
+  readonly #owner: WorkOwner
+  readonly #ledger: Ledger
+  readonly #flow: LaneFlow
+
+  constructor(world: LaneWorld, owner: WorkOwner, ledger: Ledger, flow: LaneFlow, crowd: Crowd) {
+    this.#world = world
+    this.#owner = owner
+    this.#ledger = ledger
+    this.#flow = flow
+    this.crowd = crowd
+  }
+
+  /** A work for a record, or why there can be none. `tier`: index, −1 for other sources. */
+  read(source: Work['source'], tier: number, record: InRecord, line: Line<Work> | null): Work | string {
+    // Deliveries pass through within a moment; what comes from a tier or is parked waits for hours.
+    const kept = source === 'deliveries' ? record : ownedRecord(record)
+    const decoded = decodeDelivery(kept)
+    if (!decoded.ok) return decoded.reason
+    return {
+      delivery: decoded.value,
+      record: kept,
+      source,
+      tier,
+      offset: record.offset,
+      bytes: recordBytes(record),
+      owner: this.#owner,
+      readyAtMs: this.#world.clock.now(),
+      line,
+    }
+  }
+
+  admitted(work: Work): void {
+    this.#flow.added(sourceIndex(work), work.bytes)
+  }
+
+  /** It counts as its subscription's from now on: tiers' works only when they are ripe. */
+  entered(work: Work): void {
+    this.crowd.entered(work.delivery.subscriptionId, this.#world.clock.now())
+  }
+
+  /** It leaves memory, and its source is done with the next commit; a parked one by its line's state. */
+  released(work: Work): void {
+    const index = sourceIndex(work)
+    if (index === null) this.#ledger.doneParked()
+    else this.#ledger.done(index, work.offset)
+    this.#flow.removed(index, work.bytes)
+  }
+
+  settled(work: Work): void {
+    this.released(work)
+    const { subscriptionId } = work.delivery
+    if (work.source === 'parked') this.crowd.parked(subscriptionId, -1)
+    this.crowd.left(subscriptionId, true, this.#world.clock.now())
+  }
+
+  parked(work: Work): void {
+    this.released(work)
+    const { subscriptionId } = work.delivery
+    this.crowd.parked(subscriptionId, 1)
+    this.crowd.left(subscriptionId, false, this.#world.clock.now())
+  }
+}
+
+/** Index into the lane's sources; null: `parked`. */
+function sourceIndex(work: Work): number | null {
+  return work.source === 'parked' ? null : work.source === 'deliveries' ? 0 : work.tier + 1
+}

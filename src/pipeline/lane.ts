@@ -14,6 +14,7 @@ import { LaneTiers } from './lane-tiers.ts'
 import { LaneWorks } from './lane-works.ts'
 import type { LaneStart, LaneWorld } from './lane-world.ts'
 import { type LaneSnapshot, Ledger } from './ledger.ts'
+import { obeyOrder, wakeCircuit, wakeSubscription } from './line-wakes.ts'
 import { Lines } from './lines.ts'
 import { type Stranger, Strangers } from './strangers.ts'
 import type { Work, WorkOwner } from './work.ts'
@@ -272,46 +273,32 @@ export class Lane implements WorkOwner {
 
   /** A subscription was changed or is gone: what waited for it may start, or must come out. */
   subscriptionChanged(id: string): void {
-    if (this.#closed) return
-    for (const line of [...this.#lines]) if (line.subscriptionId === id) this.#lines.pump(line)
-    this.#changed()
+    this.#woken(() => wakeSubscription(this.#lines, id))
   }
 
   /** An operator's order for this target was given, changed or taken back. */
   ordered(kind: string, target: string): void {
-    if (this.#closed) return
-    if (kind === 'subscription') this.subscriptionChanged(target)
-    else if (kind === 'line') this.#lineOrdered(target)
-    else if (kind === 'delivery') {
-      // A cancelled head sets its line free now; its record is settled when it is ripe.
-      for (const line of [...this.#lines]) if (line.state?.head === target) this.#lines.release(line.key)
-    }
-    this.#changed()
-  }
-
-  /** Orders from before the line stood are about an earlier time. */
-  #lineOrdered(key: string): void {
-    const line = this.#lines.get(key)
-    const releasedMs = this.#world.orders.lineReleasedMs(key)
-    if (line?.state === undefined || line.state === null || releasedMs === null) return
-    if (releasedMs >= line.state.sinceMs) this.#lines.release(key)
-    this.#lines.pump(line)
+    this.#woken(() => obeyOrder(this.#lines, this.#world.orders, kind, target))
   }
 
   /** Orders that came while nobody owned the lane. */
   obeyOrders(): void {
-    for (const line of [...this.#lines]) this.#lineOrdered(line.key)
+    this.#woken(() => {
+      for (const line of [...this.#lines]) obeyOrder(this.#lines, this.#world.orders, 'line', line.key)
+    })
   }
 
   /** A circuit closed: all that waited for it goes on; or its time is over: one work is tried. */
   circuitChanged(circuit: string, closed: boolean): void {
+    this.#woken(() => {
+      if (closed) this.#gate.closed(circuit)
+      wakeCircuit(this.#lines, this.#gate, circuit, closed)
+    })
+  }
+
+  #woken(wake: () => void): void {
     if (this.#closed) return
-    if (closed) this.#gate.closed(circuit)
-    for (const line of [...this.#lines]) {
-      if (!this.#gate.concerns(circuit, line.subscriptionId)) continue
-      this.#lines.pump(line)
-      if (!closed && line.open.size > 0) break
-    }
+    wake()
     this.#changed()
   }
 
@@ -330,11 +317,6 @@ export class Lane implements WorkOwner {
   /** Where reading of a source goes on. */
   position(index: number): number {
     return (this.ledger.trackers[index] as OffsetTracker).next
-  }
-
-  /** Admitted span per source. */
-  spans(): number[] {
-    return this.ledger.trackers.map((tracker) => tracker.span)
   }
 
   close(): void {

@@ -49,6 +49,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions
   readonly #startMs: number
   #stopTimer: () => void
+  /** When the timer is due, ms after the start. */
+  #dueMs: number
   #settled = false
   #writes = 0
   #status = 0
@@ -65,6 +67,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.headers = options.headers
     this.body = options.body
     this.#startMs = options.clock.mono()
+    this.#dueMs = options.deadlineMs
     this.#stopTimer = fairAfter(options.clock, options.deadlineMs, () => this.#deadline())
   }
 
@@ -159,9 +162,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** At most `ms` from now, and never beyond the deadline. */
   #limit(ms: number): void {
     if (this.#settled) return
-    const leftMs = Math.max(0, this.#options.deadlineMs - this.#durationMs())
+    const passedMs = this.#durationMs()
+    const dueMs = Math.min(passedMs + ms, this.#options.deadlineMs)
+    if (dueMs === this.#dueMs) return
+    this.#dueMs = dueMs
     this.#stopTimer()
-    this.#stopTimer = fairAfter(this.#options.clock, Math.min(ms, leftMs), () => this.#deadline())
+    this.#stopTimer = fairAfter(this.#options.clock, Math.max(0, dueMs - passedMs), () => this.#deadline())
   }
 
   #respond(): void {

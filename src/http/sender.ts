@@ -21,7 +21,7 @@ export interface SenderOptions {
   readonly connectTimeoutMs?: number
   /** The whole attempt; a post's own `timeoutMs` can only be shorter. */
   readonly totalTimeoutMs?: number
-  /** From the request's writing to the complete header block; default: what connecting leaves of the total. */
+  /** From the request's writing to the complete header block; default: what is left of the total. */
   readonly readTimeoutMs?: number
   /** For the response body once the status is known; the outcome no longer depends on it. */
   readonly bodyTimeoutMs?: number
@@ -58,8 +58,7 @@ export class HttpSender implements Sender {
     this.#policy = options.policy ?? strictPolicy
     this.#userAgent = options.userAgent ?? 'Hooktide/0.1'
     this.#totalTimeoutMs = options.totalTimeoutMs ?? 13_000
-    this.#readTimeoutMs =
-      options.readTimeoutMs ?? Math.max(1, this.#totalTimeoutMs - (options.connectTimeoutMs ?? 3000))
+    this.#readTimeoutMs = options.readTimeoutMs ?? this.#totalTimeoutMs
     this.#bodyTimeoutMs = options.bodyTimeoutMs ?? 3000
     this.#pool = new ConnectionPool({
       clock,

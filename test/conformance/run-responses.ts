@@ -31,14 +31,17 @@ const names: Record<Outcome['t'], string> = {
 }
 
 /** The real sender and the real classification against a scripted receiver, `width` cases at once. */
-export async function runResponses(cases: readonly ResponseCase[], width = 16): Promise<Line[]> {
+export async function runResponses(cases: readonly ResponseCase[], width = 12): Promise<Line[]> {
   const certificates = await Certificates.create()
   const faults: string[] = []
   const onFault = (error: unknown) => faults.push(`unhandled: ${String(error)}`)
   process.on('unhandledRejection', onFault).on('uncaughtException', onFault)
   try {
     const lag = watchLag()
-    const lines = await mapConcurrently(cases, width, (item) => runFairly(item, certificates, lag))
+    const first = await mapConcurrently(cases, width, (item) => runCase(item, certificates, lag))
+    const lines: Line[] = []
+    for (const [i, line] of first.entries())
+      lines.push(await runAgain(cases[i] as ResponseCase, line, certificates, lag))
     lag.stop()
     await sleep(50)
     const none = {
@@ -54,14 +57,29 @@ export async function runResponses(cases: readonly ResponseCase[], width = 16): 
   }
 }
 
-/** The files' times are tight: a case that failed while this process itself stood still is played again, and says so. */
-async function runFairly(item: ResponseCase, certificates: Certificates, lag: Lag): Promise<Line> {
-  for (let run = 1; ; run++) {
-    const start = performance.now()
-    const line = await runCase(item, certificates)
-    if (line.ok !== false || run === 4 || lag.worstMs(start) < 50)
-      return run === 1 ? line : { ...line, note: `run ${run}; ${line.note}` }
+/**
+ * The files' times are tight: a case that failed while this process itself stood still is played again, alone, and says
+ * so. One that failed in good conditions stays failed.
+ */
+async function runAgain(item: ResponseCase, first: TimedLine, certificates: Certificates, lag: Lag): Promise<Line> {
+  let line = first
+  for (let run = 2; run <= 4 && line.ok === false && line.lagMs > 50; run++) {
+    const again = await runCase(item, certificates, lag)
+    line = { ...again, note: `run ${run}; ${again.note ?? ''}` }
   }
+  const { lagMs: _, ...rest } = line
+  return rest
+}
+
+interface TimedLine extends Line {
+  /** Longest standstill of this process during the run. */
+  readonly lagMs: number
+}
+
+async function runCase(item: ResponseCase, certificates: Certificates, lag: Lag): Promise<TimedLine> {
+  const start = performance.now()
+  const line = await playCase(item, certificates)
+  return { ...line, lagMs: lag.worstMs(start) }
 }
 
 interface Lag {
@@ -85,7 +103,7 @@ function watchLag(): Lag {
   }
 }
 
-async function runCase(item: ResponseCase, certificates: Certificates): Promise<Line> {
+async function playCase(item: ResponseCase, certificates: Certificates): Promise<Line> {
   const expected = item.anyOf?.join('|') ?? item.expected
   const base = {
     id: item.id,

@@ -58,7 +58,7 @@ export function collectCases(evidence: Evidence): Cases {
     for (const id of ids) known.add(id)
     const of = <T>(groups: ReadonlyMap<string, readonly T[]>) => ids.flatMap((id) => groups.get(id) ?? [])
     const found = { attempts: of(attempts), requests: of(requests), moves: of(moves), dead: of(dead) }
-    return { ...pair, ...found, fate: fateOf(pair, found.attempts, evidence.parked) }
+    return { ...pair, ...found, fate: fateOf({ ...pair, ...found }, evidence.parked) }
   })
   for (const [what, groups] of Object.entries({ attempts, requests, moves, dead })) {
     for (const id of groups.keys()) if (!known.has(id)) strangers.push(`${what} of ${id || 'no id'}: no such delivery`)
@@ -66,18 +66,29 @@ export function collectCases(evidence: Evidence): Cases {
   return { cases, strangers }
 }
 
-function fateOf(
-  { subscription, deliveries }: Pick<Case, 'subscription' | 'deliveries'>,
-  attempts: readonly Attempt[],
-  parked: ReadonlySet<string>,
-): Fate {
+function fateOf({ subscription, deliveries, attempts, moves }: Omit<Case, 'fate'>, parked: ReadonlySet<string>): Fate {
   for (const { settlement } of attempts) {
     if (settlement === 'done') return 'delivered'
     if (settlement === 'dead' || settlement === 'cancelled') return settlement
   }
   if (subscription.status !== 'disabled') return 'lost'
   if (deliveries.length === 0) return 'unmatched'
-  return deliveries.some(({ id, done }) => parked.has(id) || !done) ? 'held' : 'lost'
+  const waits = deliveries.some(({ id, done }) => parked.has(id) || !done) || moves.some(({ done }) => !done)
+  return waits ? 'held' : 'lost'
+}
+
+/**
+ * Requests whose answer we saw. One of an attempt that ended without an answer (time-out, reset) may reach the endpoint
+ * at any later time, after the next attempt too: nobody can prevent that, so it says nothing about order.
+ */
+export function answeredRequests({ attempts, requests }: Case): readonly Request[] {
+  const unanswered = new Set(attempts.filter(isUnanswered).map(({ attempt }) => attempt))
+  return unanswered.size === 0 ? requests : requests.filter(({ attempt }) => !unanswered.has(attempt ?? 0))
+}
+
+/** A POST was made, and no answer came. */
+export function isUnanswered({ outcome, status }: Attempt): boolean {
+  return outcome !== null && status === null
 }
 
 /** For people: which event for whom. */

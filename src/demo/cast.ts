@@ -51,7 +51,7 @@ export function createCast(events: number, perSecond: number): readonly Part[] {
       about: 'takes 300 ms for each',
       types: all,
       ordering: 'none',
-      maxInFlight: 64,
+      maxInFlight: 48,
       behaviour: { delayMs: 300 },
       expect: 'delivered',
     },
@@ -95,12 +95,12 @@ export function pathOf(part: Pick<Part, 'id'>): string {
 }
 
 /** What is written to the `subscriptions` topic. */
-export function subscriptionOf(part: Part, base: string, secretRef: string, nowMs: number): Subscription {
+export function subscriptionOf(part: Part, port: number, secretRef: string, nowMs: number): Subscription {
   return {
     v: 1,
     id: part.id,
     tenant: 'default',
-    url: `${base}${pathOf(part)}`,
+    url: `http://127.0.0.1:${port}${pathOf(part)}`,
     types: part.types,
     ordering: part.ordering,
     status: 'active',

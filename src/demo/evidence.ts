@@ -20,7 +20,7 @@ export interface Evidence {
   readonly parked: ReadonlySet<string>
   /** Reasons of what stands in `rejected`. */
   readonly rejected: readonly string[]
-  /** In the order of the answers. */
+  /** Of each endpoint in the order of its answers; numbers are per endpoint. */
   readonly requests: readonly Request[]
 }
 
@@ -58,6 +58,8 @@ export interface TierMove {
   /** POSTs made when it was moved. */
   readonly attempts: number
   readonly dueMs: number
+  /** By what the tier's group has committed. */
+  readonly done: boolean
 }
 
 export interface DeadSeen {

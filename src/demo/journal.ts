@@ -3,7 +3,7 @@ import type { ReceivedRequest } from '../cli/receiver.ts'
 
 /** One request as the receiver saw it, with what the check needs of it. */
 export interface Request {
-  /** Order of arrival, from 1. */
+  /** Order of arrival at its endpoint, from 1. */
   readonly number: number
   /** The newest request's number at the time of the answer. */
   readonly newest: number
@@ -18,7 +18,7 @@ export interface Request {
   readonly digest: string
 }
 
-/** What the receiver saw, in the order of the answers. */
+/** What the endpoints saw, in the order of the answers. */
 export class Journal {
   readonly requests: Request[] = []
   readonly #secret: string

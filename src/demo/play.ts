@@ -47,23 +47,27 @@ export async function runPlay(options: PlayOptions): Promise<Played> {
   const { clock, cast, kafka, config, observer, signal, secret } = options
   const topics = topicNames(config)
   const journal = new Journal(secret)
-  const receiver = new Receiver({
-    clock,
-    port: 0,
-    secretsOf: () => [secret],
-    behaviours: new Map(cast.map((part) => [pathOf(part), part.behaviour])),
-    onRequest: journal.add,
-  })
-  const undo: (() => Promise<unknown>)[] = [() => receiver.stop()]
+  // An endpoint each, so that what one does falls on no other: limits and circuits are per origin, too.
+  const receivers = cast.map(
+    (part) =>
+      new Receiver({
+        clock,
+        port: 0,
+        secretsOf: () => [secret],
+        behaviours: new Map([[pathOf(part), part.behaviour]]),
+        onRequest: journal.add,
+      }),
+  )
+  const undo: (() => Promise<unknown>)[] = [() => Promise.all(receivers.map((receiver) => receiver.stop()))]
   let failed: Error | null = null
   try {
-    const base = `http://127.0.0.1:${await receiver.start()}`
+    const ports = await Promise.all(receivers.map((receiver) => receiver.start()))
     const store = new SubscriptionStore(kafka, topics.subscriptions, clock)
     await store.read()
     await store.write(
-      cast.map((part) => ({
+      cast.map((part, i) => ({
         id: part.id,
-        subscription: subscriptionOf(part, base, `env:${secretName}`, clock.now()),
+        subscription: subscriptionOf(part, ports[i] as number, `env:${secretName}`, clock.now()),
       })),
     )
     const service = await startService({

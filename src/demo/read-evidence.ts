@@ -20,6 +20,7 @@ type FromKafka = Omit<Evidence, 'produced' | 'requests'>
 export async function readEvidence(kafka: Kafka, config: Config, cast: readonly Part[]): Promise<FromKafka> {
   const topics = topicNames(config)
   const reader = kafka.reader()
+  const done = (topic: string) => readDone(reader, kafka, topic, groupNames(config).deliverer)
   try {
     const dead: DeadSeen[] = []
     for await (const { record } of readTopic(reader, topics.dead)) {
@@ -37,9 +38,9 @@ export async function readEvidence(kafka: Kafka, config: Config, cast: readonly 
       maxAttempts: config.retry.maxAttempts,
       events: await readEvents(reader, topics.events[0] as string),
       subscriptions: await readSubscriptions(reader, topics.subscriptions, cast),
-      deliveries: await readDeliveries(reader, kafka, topics.deliveries, groupNames(config).deliverer),
+      deliveries: await readDeliveries(done, reader, topics.deliveries),
       attempts: await readAttempts(reader, topics.attempts),
-      tierMoves: await readTiers(reader, topics.tiers, config.topics.prefix),
+      tierMoves: await readTiers(done, reader, topics.tiers, config.topics.prefix),
       dead,
       parked,
       rejected,
@@ -75,21 +76,27 @@ async function readSubscriptions(reader: LogReader, topic: string, cast: readonl
   })
 }
 
-async function readDeliveries(reader: LogReader, kafka: Kafka, topic: string, group: string): Promise<DeliverySeen[]> {
+type IsDone = (partition: number, offset: number) => boolean
+
+/** What of a topic is done, by the offsets and bitmaps that the group has committed. */
+async function readDone(reader: LogReader, kafka: Kafka, topic: string, group: string): Promise<IsDone> {
   const ends = await reader.ends(topic)
-  const committed = await kafka.offsets.committed(
-    group,
-    [...ends.keys()].map((partition) => ({ topic, partition })),
-  )
-  const trackers = new Map(
-    committed.map(({ partition, offset, metadata }) => {
-      return [partition, offset === null ? null : OffsetTracker.restore(offset, metadata).tracker] as const
-    }),
-  )
+  const partitions = [...ends.keys()].map((partition) => ({ topic, partition }))
+  const trackers = new Map<number, OffsetTracker>()
+  for (const { partition, offset, metadata } of await kafka.offsets.committed(group, partitions)) {
+    if (offset !== null) trackers.set(partition, OffsetTracker.restore(offset, metadata).tracker)
+  }
+  return (partition, offset) => trackers.get(partition)?.isDone(offset) ?? false
+}
+
+type ReadDone = (topic: string) => Promise<IsDone>
+
+async function readDeliveries(readDone: ReadDone, reader: LogReader, topic: string): Promise<DeliverySeen[]> {
+  const isDone = await readDone(topic)
   const deliveries: DeliverySeen[] = []
   for await (const { partition, record } of readTopic(reader, topic)) {
     const { id, subscriptionId, eventId } = deliveryOf(record, topic)
-    deliveries.push({ id, subscriptionId, eventId, done: trackers.get(partition)?.isDone(record.offset) ?? false })
+    deliveries.push({ id, subscriptionId, eventId, done: isDone(partition, record.offset) })
   }
   return deliveries
 }
@@ -100,13 +107,19 @@ async function readAttempts(reader: LogReader, topic: string): Promise<Attempt[]
   return attempts
 }
 
-async function readTiers(reader: LogReader, tiers: readonly { topic: string }[], prefix: string): Promise<TierMove[]> {
+async function readTiers(
+  readDone: ReadDone,
+  reader: LogReader,
+  tiers: readonly { topic: string }[],
+  prefix: string,
+): Promise<TierMove[]> {
   const moves: TierMove[] = []
   for (const { topic } of tiers) {
     const tier = topic.slice(prefix.length)
-    for await (const { record } of readTopic(reader, topic)) {
+    const isDone = await readDone(topic)
+    for await (const { partition, record } of readTopic(reader, topic)) {
       const { id, attempts, dueMs } = deliveryOf(record, topic)
-      moves.push({ tier, deliveryId: id, attempts, dueMs: dueMs ?? 0 })
+      moves.push({ tier, deliveryId: id, attempts, dueMs: dueMs ?? 0, done: isDone(partition, record.offset) })
     }
   }
   return moves

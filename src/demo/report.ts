@@ -14,7 +14,7 @@ export function reportText(summary: Summary): string {
     subscriptionTable(summary),
     '',
     `Deliveries   ${total.expected} expected: ${settled} settled (${total.delivered} delivered, ${deadText(total)})${setAside(total)}, ${total.lost} lost`,
-    `Attempts     ${total.attempts} logged, ${summary.requests} received, ${total.duplicates} of them again; ${summary.retries} retries`,
+    `Attempts     ${total.attempts} logged, ${summary.requests} received, ${total.duplicates} of them again; ${summary.retries} retries${unanswered(total)}`,
     `Signatures   ${summary.verified} of ${summary.requests} verified`,
     `Order        ${plural(summary.orderViolations, 'violation')} in the ordered keys`,
     `Latency      ${spreadText(total.latencyMs)} from produce to receipt, first attempts`,
@@ -69,6 +69,11 @@ function setAside({ unmatched, held }: Tally): string {
     ...(held === 0 ? [] : [`${held} held for it`]),
   ]
   return parts.map((part) => `, ${part}`).join('')
+}
+
+/** The endpoints of the demo answer all they get: a time-out is the machine's. */
+function unanswered(total: Tally): string {
+  return total.unanswered === 0 ? '' : `; ${total.unanswered} not answered in time (this machine is busy)`
 }
 
 function spreadText({ p50, p99, max }: Spread): string {

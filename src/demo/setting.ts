@@ -16,7 +16,7 @@ export function demoConfig(run: string, brokers: string, env: Env): LoadedConfig
   return loadConfig({
     env: Object.fromEntries(access),
     overrides: {
-      kafka: { brokers: brokers.split(','), clientId: 'hooktide-demo', groupPrefix: prefix },
+      kafka: { brokers: brokers.split(','), clientId: 'hooktide-demo', groupPrefix: prefix, sessionTimeout: '45s' },
       topics: {
         prefix,
         events: [`${prefix}events`],
@@ -27,9 +27,11 @@ export function demoConfig(run: string, brokers: string, env: Env): LoadedConfig
           { name: 'retry-5s', delay: '5s' },
         ],
       },
-      deliverer: { commitEvery: '250ms', commitMovesEvery: '50ms', perOrigin: 256 },
+      deliverer: { commitEvery: '250ms', commitMovesEvery: '50ms' },
       retry: { maxAttempts, base: '1s', factor: 2, cap: '6s', retryAfterCap: '30s' },
-      http: { allowHttp: true, allowPrivate: ['127.0.0.1'], maxSocketsPerOrigin: 256 },
+      // Long enough for a machine that is busy with other things: a time-out here would say nothing about Hooktide.
+      http: { allowHttp: true, allowPrivate: ['127.0.0.1'], totalTimeout: '30s', connectTimeout: '10s' },
+      shutdown: { gracePeriod: '60s' },
       observe: { port: 0 },
     },
   })

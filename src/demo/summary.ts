@@ -1,4 +1,4 @@
-import { type Case, type Cases, type Fate, groupBy } from './cases.ts'
+import { type Case, type Cases, type Fate, groupBy, isUnanswered } from './cases.ts'
 import type { Finding } from './check.ts'
 import type { Evidence } from './evidence.ts'
 
@@ -13,6 +13,8 @@ export interface Spread {
 export interface Tally extends Readonly<Record<Fate, number>> {
   readonly expected: number
   readonly attempts: number
+  /** Attempts without an answer in time. */
+  readonly unanswered: number
   /** Requests received beyond the first of each attempt. */
   readonly duplicates: number
   readonly deadReasons: Readonly<Record<string, number>>
@@ -94,6 +96,7 @@ function tally(cases: readonly Case[]): Tally {
     held: count('held'),
     lost: count('lost'),
     attempts: cases.reduce((sum, item) => sum + item.attempts.length, 0),
+    unanswered: cases.reduce((sum, item) => sum + item.attempts.filter(isUnanswered).length, 0),
     duplicates: cases.reduce((sum, { requests }) => {
       return sum + requests.length - new Set(requests.map(({ attempt }) => attempt)).size
     }, 0),

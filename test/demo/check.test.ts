@@ -250,6 +250,32 @@ test.each(tampered)('found: %s', (_what, tamper, rule, text) => {
   expect(findings).toContainEqual({ rule, text: expect.stringMatching(text) })
 })
 
+test('a request whose attempt got no answer may come at any time: the next one was right to go ahead', () => {
+  const run = goodRun()
+  const attempts = run.attempts.map((a) => {
+    const timedOut = a.deliveryId === 'e2@ordered' && a.attempt === 1
+    return timedOut ? { ...a, status: null, errorClass: 'timeout' as const } : a
+  })
+  const late = run.requests.map((r) =>
+    r.deliveryId === 'e2@ordered' && r.attempt === 1 ? { ...r, number: 20, newest: 20 } : r,
+  )
+  expect(findingsOf({ ...run, attempts, requests: late })).toEqual([])
+  const never = run.requests.filter((r) => r.deliveryId !== 'e2@ordered' || r.attempt !== 1)
+  expect(findingsOf({ ...run, attempts, requests: never })).toEqual([])
+})
+
+test('what waits in a tier for a disabled subscription is held, not lost', () => {
+  const run = goodRun()
+  const attempts = [...run.attempts, { ...logged('e2@gone', 1, 503, 'scheduled' as const, 9000), status: null }]
+  const deliveries = run.deliveries.map((d) => ({ ...d, done: true }))
+  const move = { tier: 'retry-500ms', deliveryId: 'e2@gone', attempts: 1, dueMs: 9000 }
+  expect(findingsOf({ ...run, attempts, deliveries, tierMoves: [...run.tierMoves, { ...move, done: false }] })).toEqual(
+    [],
+  )
+  const rules = findingsOf({ ...run, attempts, deliveries, tierMoves: [...run.tierMoves, { ...move, done: true }] })
+  expect(rules.map(({ rule }) => rule)).toContain('lost')
+})
+
 test('a repeat of an attempt is no finding, but is counted', async () => {
   const run = goodRun()
   const last = run.requests.at(-1) as Request

@@ -65,7 +65,7 @@ export function goodRun(): Evidence {
       { ...delivery('e2@gone'), done: false },
     ],
     attempts,
-    tierMoves: [{ tier: 'retry-500ms', deliveryId: 'e2@ordered', attempts: 1, dueMs: 2500 }],
+    tierMoves: [{ tier: 'retry-500ms', deliveryId: 'e2@ordered', attempts: 1, dueMs: 2500, done: true }],
     dead: [
       dead('e1@broken', 'rejected'),
       dead('e2@broken', 'rejected'),

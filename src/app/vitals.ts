@@ -24,7 +24,7 @@ export function readVitals(pipeline: Pipeline, clock: Clock): Partial<Vitals> {
       let lowestDueMs: number | null = null
       let promoted = 0
       for (const runner of lanes) {
-        promoted += (runner.totals.promoted.get(name) ?? 0) + (runner.lane?.tiers.promoted.get(name) ?? 0)
+        promoted += (runner.promotedBefore.get(name) ?? 0) + (runner.lane?.tiers.promoted.get(name) ?? 0)
         const tier = runner.lane?.tiers.held(index)
         if (tier === undefined) continue
         held += tier.held

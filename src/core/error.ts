@@ -58,3 +58,7 @@ export class HooktideError extends Error {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+export function codeOf(error: unknown): ErrorCode {
+  return error instanceof HooktideError ? error.code : 'internal'
+}

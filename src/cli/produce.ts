@@ -52,6 +52,8 @@ export function produceCommand(context: CommandContext): Command {
     .addHelpText('after', examples)
     .action(async (file: string | undefined, options: Options) => {
       check(file, options)
+      if (options.data === undefined && (file ?? '-') === '-' && deps.stdin.isTTY === true)
+        context.note('Reading from the keyboard; end with Ctrl-D.')
       await context.withCluster(async ({ kafka }, config) => {
         const topic = options.topic ?? (topicNames(config).events[0] as string)
         const event: EventOptions = {

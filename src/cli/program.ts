@@ -12,12 +12,14 @@ import { subscriptionsCommand } from './subscriptions.ts'
 import { readTopicSpecs } from './topic-folder.ts'
 import { topicsCommand } from './topics.ts'
 import { upCommand } from './up.ts'
-import { versionCommand } from './version.ts'
+import { version, versionCommand } from './version.ts'
 
 /** All of `hooktide`. Parsing throws commander's errors and ours: `runCli` turns them into text and exit codes. */
 export function buildProgram(deps: CliDeps): Command {
   const program = new Command('hooktide')
     .description('Delivers webhooks from Kafka: signed, retried, in order. Kafka is the only thing it needs.')
+    .version(version, '--version', 'print the version')
+    .helpOption('-h, --help', 'print this')
     .option('--config <file>', 'configuration file (default: $HOOKTIDE_CONFIG, else the defaults)')
     .option('--debug', 'print the stack of an error')
     .configureHelp({ showGlobalOptions: true })

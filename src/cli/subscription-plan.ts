@@ -60,7 +60,7 @@ export function planSubscriptions(
       continue
     }
     const existing = entry?.ok === true ? entry.value : undefined
-    for (const problem of newSecretProblems(input)) add(problem)
+    for (const problem of [...newSecretProblems(input), ...maskedProblems(input)]) add(problem)
     const checked = validateSubscriptionInput(withKept(input as Record<string, unknown>, existing), {
       nowMs: options.nowMs,
       guard: options.guard,
@@ -130,6 +130,17 @@ function newSecretProblems(input: unknown): Problem[] {
     const remedy = 'add the subscription with `hooktide subscriptions add`, then leave secrets out of the file'
     return [{ field: `secrets[${i}].ref`, value: '', message: 'kafka:new makes no sense in a file', remedy }]
   })
+}
+
+/** What `list` and `show` hide would be written back as stars: a copy without its secrets must not replace the original. */
+function maskedProblems(input: unknown): Problem[] {
+  const { url, headers } = input as { url?: unknown; headers?: unknown }
+  const fields = isMap(headers)
+    ? Object.entries(headers).flatMap(([n, v]) => (v === '***' ? [`headers.${n}`] : []))
+    : []
+  if (typeof url === 'string' && url.endsWith('?***')) fields.push('url')
+  const remedy = 'print it with --reveal, or write the value'
+  return fields.map((field) => ({ field, value: '', message: 'was hidden when it was printed', remedy }))
 }
 
 function idOf(input: unknown): string | null {

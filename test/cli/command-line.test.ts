@@ -146,6 +146,16 @@ test('demo exits 1 when its own check found something', async () => {
   expect((await hooktide(['demo', '--json'], { runDemo })).code).toBe(1)
 })
 
+test('--version is the bare number, for scripts', async () => {
+  expect(await hooktide(['--version'])).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' })
+})
+
+test('help of a command can be asked for in both ways', async () => {
+  const [one, other] = [await hooktide(['help', 'status']), await hooktide(['status', '-h'])]
+  expect(one).toEqual(other)
+  expect(one.code).toBe(0)
+})
+
 test('version, as text and as JSON', async () => {
   expect((await hooktide(['version'])).out).toMatch(/^hooktide \d+\.\d+\.\d+ \(Node 24\.0\.0, linux x64\)\n$/)
   expect(JSON.parse((await hooktide(['version', '--json'])).out)).toEqual({

@@ -90,6 +90,14 @@ describe('plan', () => {
     ])
   })
 
+  test('what was printed without --reveal is not written back as stars', () => {
+    const masked = { ...minimal, url: 'https://example.com/a?***', headers: { 'X-Key': '***', 'X-Other': 'b' } }
+    expect(plan([masked], { a: ok(base) }).problems).toEqual([
+      expect.stringMatching(/^a: headers\.X-Key: was hidden when it was printed/),
+      expect.stringMatching(/^a: url: was hidden when it was printed/),
+    ])
+  })
+
   test('a damaged record is replaced', () => {
     const { items, problems } = plan([{ ...minimal, secrets: [{ ref: 'env:A' }] }], { a: fail('no JSON') })
     expect(problems).toEqual([])

@@ -8,7 +8,8 @@ COPY package.json package-lock.json .npmrc ./
 # The Node that npm brings for machines with an old one would only make the image larger. --omit=optional would also leave
 # out the native halves of snappy and lz4-napi.
 RUN npm ci --omit=dev --ignore-scripts \
-  && rm -rf node_modules/node-linux-* node_modules/.bin/node /root/.npm
+  && rm -rf node_modules/node-linux-* node_modules/.bin/node \
+  && npm cache clean --force
 
 COPY bin ./bin
 COPY config ./config

@@ -1,26 +1,8 @@
-import { DisableGone } from './app/disable-gone.ts'
-import { PipelineHealth } from './app/health.ts'
-import { kafkaOptions } from './app/kafka-options.ts'
-import { pipelineSettings, type Roles, topicNames } from './app/pipeline-settings.ts'
-import { readLag, readVitals } from './app/vitals.ts'
-import { verifyTopics } from './cli/topic-actions.ts'
-import { readTopicSpecs } from './cli/topic-folder.ts'
+import type { Service, ServiceOptions } from './app/service.ts'
+import type { Cluster, DemoOptions, Env } from './cli/deps.ts'
 import type { Config } from './config.ts'
-import { HooktideError, messageOf } from './core/error.ts'
-import { guardPolicy } from './core/guard-policy.ts'
-import { HttpSender } from './http/sender.ts'
-import { KafkaTopicAdmin } from './kafka/admin.ts'
-import { KafkaClient } from './kafka/client.ts'
-import { createKafka } from './kafka/kafka.ts'
-import type { ProcessObserver } from './observe/observer.ts'
-import { type ObserveServer, startObserveServer } from './observe/server.ts'
-import { assemblePipeline, type Pipeline } from './pipeline/assemble.ts'
-import { Table } from './pipeline/table.ts'
-import type { Clock, Kafka, Observer, TopicAdmin } from './ports.ts'
-import { decodeControl, decodeLaneState, decodeSecret, decodeSubscription } from './schema/decode.ts'
-import { masterKeysBehind, References } from './secrets/references.ts'
-import { SealedSecrets } from './secrets/sealed-secrets.ts'
-import { SigningSecrets } from './secrets/signing-secrets.ts'
+import type { DemoEdge } from './demo/demo.ts'
+import type { Clock, Observer } from './ports.ts'
 
 /** The only real clock, timers and chance of the program. */
 export const systemClock: Clock = {
@@ -34,245 +16,22 @@ export const systemClock: Clock = {
   random: () => Math.random(),
 }
 
-export type Env = Readonly<Record<string, string | undefined>>
+// Loaded when they are needed: a command that only prints help must not wait for clients it does not use.
 
-/** One connection to a cluster, for a command or for the service. */
-export function connectKafka(
-  config: Config,
-  env: Env,
-  deps: { clock: Clock; observer: Observer },
-): { kafka: Kafka; admin: TopicAdmin; close(): Promise<void> } {
-  const references = new References({ env, directory: config.secrets.directory, clock: deps.clock })
-  const options = kafkaOptions(config, references)
-  const kafka = createKafka(options, deps)
-  const admin = new KafkaTopicAdmin(new KafkaClient(options, deps))
-  return {
-    kafka,
-    admin,
-    async close() {
-      await admin.close()
-      await kafka.close()
-    },
-  }
+/** One connection to a cluster, for a command. */
+export async function connect(config: Config, env: Env, deps: { clock: Clock; observer: Observer }): Promise<Cluster> {
+  const service = await import('./app/service.ts')
+  return service.connectKafka(config, env, deps)
 }
 
-export interface ServiceOptions {
-  readonly config: Config
-  readonly roles: Roles
-  readonly env: Env
-  readonly clock: Clock
-  readonly observer: ProcessObserver
-  /** The service can't go on: end the process with this. */
-  onFatal(error: Error): void
-}
-
-export interface Service {
-  readonly pipeline: Pipeline
-  /** Where /metrics, /healthz and /readyz listen. */
-  readonly port: number
-  /** Graceful: stops admitting, drains, commits, leaves the groups, closes. Idempotent. */
-  stop(): Promise<void>
-  /** Forceful: open POSTs are cut off as `interrupted`; a running `stop` then ends soon. */
-  abort(reason: string): void
-}
-
-/**
- * Builds and starts everything, in the order of dependence; a failure on the way stops what was started, in reverse.
- * Rejects with a HooktideError that says what to do: no broker, missing topics, drift, a port in use.
- */
+/** The service itself; see `app/service.ts`. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, clock, observer, env } = options
-  const undo: (() => Promise<unknown> | unknown)[] = []
-  const unwind = async () => {
-    for (const step of undo.splice(0).reverse()) {
-      try {
-        await step()
-      } catch (error) {
-        observer.log('warn', 'service.stop_failed', { error: messageOf(error) })
-      }
-    }
-  }
-  try {
-    const { kafka, admin, close } = connectKafka(config, env, { clock, observer })
-    undo.push(close)
-    await waitForBroker(admin, options)
-    for (const warning of await verifyTopics(admin, await readTopicSpecs(config.topics))) {
-      observer.log('warn', 'topics.warning', { warning })
-    }
-
-    const topics = topicNames(config)
-    const rejected = (await kafka.partitions([topics.rejected])).get(topics.rejected) ?? 1
-    const settings = pipelineSettings(config, options.roles, rejected)
-    const secrets = await openSecrets(options, kafka, topics.secrets, undo)
-
-    const policy = guardPolicy(config.http)
-    if (!policy.ok) throw new HooktideError('config.invalid', `http: ${policy.reason}`)
-    const sender = new HttpSender({
-      clock,
-      policy: policy.value,
-      userAgent: config.http.userAgent,
-      connectTimeoutMs: config.http.connectTimeoutMs,
-      totalTimeoutMs: config.http.totalTimeoutMs,
-      maxSocketsPerOrigin: config.http.maxSocketsPerOrigin,
-    })
-    undo.push(() => sender.close())
-
-    const disabling = kafka.producer()
-    undo.push(() => disabling.close())
-    const gone = new DisableGone({
-      topic: topics.subscriptions,
-      producer: disabling,
-      clock,
-      observer,
-      current: (id) => pipeline.subscriptions.get(id),
-    })
-    const pipeline: Pipeline = assemblePipeline(settings, {
-      kafka,
-      clock,
-      observer,
-      sender,
-      secrets,
-      decodeSubscription,
-      decodeControl,
-      decodeLaneState,
-      originOf: createOriginOf(),
-      gone: (subscription) => gone.gone(subscription),
-      onFatal: options.onFatal,
-    })
-
-    const health = new PipelineHealth(pipeline, clock, {
-      stalledMs: config.http.totalTimeoutMs + 30_000,
-      gainingMs: config.kafka.sessionTimeoutMs + 60_000,
-    })
-    let phase: 'starting' | 'running' | 'stopping' = 'starting'
-    const server: ObserveServer = await startObserveServer({
-      host: config.observe.host,
-      port: config.observe.port,
-      metrics: () => observer.metrics(),
-      health: () => health.check(),
-      ready: () => ({ ok: phase === 'running', reasons: phase === 'running' ? [] : [phase] }),
-      clock,
-      observer,
-    })
-    undo.push(() => server.close())
-    undo.push(observer.registerVitals(() => readVitals(pipeline, clock)))
-    const lagReader = kafka.reader()
-    undo.push(() => lagReader.close())
-
-    undo.push(() => pipeline.stop())
-    await pipeline.start()
-    undo.push(observer.registerLag(() => readLag(settings, kafka, lagReader)))
-    undo.push(watch(health, options))
-    phase = 'running'
-    observer.log('info', 'service.started', {
-      roles: Object.entries(options.roles).flatMap(([role, on]) => (on ? [role] : [])).join(','),
-      lanes: settings.lanes,
-      subscriptions: pipeline.subscriptions.size,
-      port: server.port,
-    })
-
-    let stopping: Promise<void> | null = null
-    return {
-      pipeline,
-      port: server.port,
-      stop() {
-        phase = 'stopping'
-        stopping ??= unwind()
-        return stopping
-      },
-      abort: (reason) => sender.abortAll(reason),
-    }
-  } catch (error) {
-    await unwind()
-    throw error
-  }
+  const service = await import('./app/service.ts')
+  return service.startService(options)
 }
 
-/** A broker that is down at the start is waited for: it may be starting too. What can't heal is told at once. */
-async function waitForBroker(admin: TopicAdmin, options: ServiceOptions): Promise<void> {
-  const { clock, observer, config } = options
-  const untilMs = clock.mono() + startPatienceMs
-  for (let failures = 0; ; failures++) {
-    try {
-      await admin.cluster()
-      return
-    } catch (error) {
-      const retry = error instanceof HooktideError && error.retry
-      if (!retry || clock.mono() > untilMs) throw error
-      if (failures === 0) {
-        observer.log('warn', 'broker.waiting', { brokers: config.kafka.brokers.join(','), error: messageOf(error) })
-      }
-      await new Promise<void>((resolve) => {
-        // Kept alive: while it waits for a broker the process has nothing else to do.
-        setTimeout(resolve, 1_000)
-      })
-    }
-  }
+/** The demo; resolves to whether everything was as it must be. */
+export async function runDemo(options: DemoOptions, edge: DemoEdge): Promise<boolean> {
+  const demo = await import('./demo/demo.ts')
+  return demo.runDemo(options, edge)
 }
-
-/** `env:` and `file:` references, and the `secrets` topic read to its end and followed. */
-async function openSecrets(
-  options: ServiceOptions,
-  kafka: Kafka,
-  topic: string,
-  undo: (() => Promise<unknown> | unknown)[],
-): Promise<SigningSecrets> {
-  const { config, clock, observer, env } = options
-  const references = new References({ env, directory: config.secrets.directory, clock })
-  const sealed = new SealedSecrets({
-    decode: decodeSecret,
-    masterKeys: masterKeysBehind(config.secrets.masterKeyRef, references),
-  })
-  const [followReader, askReader] = [kafka.reader(), kafka.reader()]
-  const table = new Table({
-    topic,
-    clock,
-    observer,
-    followReader,
-    askReader,
-    apply(record) {
-      const applied = sealed.apply(record)
-      if (!applied.ok) observer.log('error', 'secret.unreadable', { offset: record.offset, reason: applied.reason })
-    },
-  })
-  undo.push(async () => {
-    table.stop()
-    await followReader.close()
-    await askReader.close()
-  })
-  await table.load()
-  return new SigningSecrets({ references, sealed, clock, observer })
-}
-
-/** Origin of a URL, remembered: it is asked for with every POST. */
-function createOriginOf(): (url: string) => string {
-  const known = new Map<string, string>()
-  return (url) => {
-    let origin = known.get(url)
-    if (origin === undefined) {
-      if (known.size > 50_000) known.clear()
-      origin = URL.canParse(url) ? new URL(url).origin : 'invalid'
-      known.set(url, origin)
-    }
-    return origin
-  }
-}
-
-/** Says in the log, once per state, what /healthz would say. */
-function watch(health: PipelineHealth, { clock, observer }: ServiceOptions): () => void {
-  let healthy = true
-  let cancel: () => void
-  const look = () => {
-    const { ok, reasons } = health.check()
-    if (ok !== healthy) {
-      healthy = ok
-      if (ok) observer.log('info', 'service.healthy')
-      else observer.log('error', 'service.unhealthy', { reasons: reasons.join('; ') })
-    }
-    cancel = clock.after(5_000, look)
-  }
-  cancel = clock.after(5_000, look)
-  return () => cancel()
-}
-
-const startPatienceMs = 60_000

@@ -1,12 +1,11 @@
 import { join } from 'node:path'
-import { connectKafka, startService, systemClock } from './app.ts'
+import { fetchText } from './app/fetch-text.ts'
 import { processOutput } from './app/process-output.ts'
 import { createSecretTools } from './app/secret-tools.ts'
-import { fetchText } from './app/fetch-text.ts'
+import { connect, runDemo, startService, systemClock } from './app.ts'
 import type { CliDeps, ServiceOptions } from './cli/deps.ts'
 import { runCli } from './cli/run.ts'
 import { messageOf } from './core/error.ts'
-import { runDemo } from './demo/demo.ts'
 import { createObserver } from './observe/observer.ts'
 
 /** The process edge: arguments, environment, signals, exit code. The only file that knows `process`. */
@@ -56,7 +55,10 @@ async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
     },
   })
   escalate = (signal) => {
-    observer.log('warn', 'service.aborting', { signal, what: 'open POSTs are cut off; their deliveries are made again' })
+    observer.log('warn', 'service.aborting', {
+      signal,
+      what: 'open POSTs are cut off; their deliveries are made again',
+    })
     service.abort(`${signal} again`)
     escalate = () => process.exit(130)
   }
@@ -83,7 +85,7 @@ const deps: CliDeps = {
   clock,
   signal: ending.signal,
   runtime: { node: process.versions.node, platform: `${process.platform} ${process.arch}` },
-  connect: async (config) => connectKafka(config, process.env, { clock, observer: commandObserver() }),
+  connect: (config) => connect(config, process.env, { clock, observer: commandObserver() }),
   secrets: createSecretTools(process.env, clock),
   fetchText: (url, timeoutMs) => fetchText(clock, url, timeoutMs),
   startService: runService,

@@ -1,4 +1,4 @@
-import { type Env, startService } from '../app.ts'
+import { type Env, startService } from '../app/service.ts'
 import type { Output } from '../cli/deps.ts'
 import { topicNames } from '../cli/names.ts'
 import { partitionsOf } from '../cli/read-topic.ts'

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { createSecretTools } from '../../src/app/secret-tools.ts'
-import { connectKafka } from '../../src/app.ts'
+import { connectKafka } from '../../src/app/service.ts'
 import type { CliDeps, Cluster, Output } from '../../src/cli/deps.ts'
 import { runCli } from '../../src/cli/run.ts'
 import { loadConfig } from '../../src/config.ts'

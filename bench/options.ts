@@ -1,0 +1,65 @@
+import { parseArgs } from 'node:util'
+
+export interface Options {
+  readonly scenarios: readonly string[]
+  readonly rounds: number
+  readonly concurrency: number
+  readonly deliveries: number | undefined
+  readonly json: boolean
+  readonly nodeFlags: readonly string[]
+}
+
+export const usage = `npm run bench -- [throughput] [latency] [memory] [lateness] [noisy] [profile] [all] [options]
+
+Without a name: throughput, latency, memory and lateness. profile runs throughput once and prints where the time went.
+  --rounds N          rounds of throughput and latency; the table shows median (least–most). Default 3
+  --concurrency N     open POSTs. Default 256 (throughput also runs 64)
+  --deliveries N      deliveries of a round, or waiting; default: the scenario's own
+  --json              the result as JSON, on stdout; without it a table
+  --node-flag FLAG    for the Node that runs Hooktide, e.g. --node-flag=--max-semi-space-size=16; can be repeated
+KAFKA_BROKERS and HOOKTIDE_BROKER choose the broker, as for the demo; a broker that is not ours has no CPU figures.`
+
+export function readOptions(args: readonly string[], known: readonly string[]): Options | string {
+  let parsed: ReturnType<typeof parse>
+  try {
+    parsed = parse(args)
+  } catch (error) {
+    return `${(error as Error).message}\n\n${usage}`
+  }
+  const { values, positionals } = parsed
+  if (values.help) return usage
+  const unknown = positionals.find((name) => name !== 'all' && !known.includes(name))
+  if (unknown !== undefined) return `there is no scenario "${unknown}"\n\n${usage}`
+  for (const name of ['rounds', 'concurrency', 'deliveries'] as const) {
+    const text = values[name]
+    if (text !== undefined && !/^[1-9]\d{0,6}$/.test(text))
+      return `--${name} is "${text}", must be a whole number above 0`
+  }
+  const standard = ['throughput', 'latency', 'memory', 'lateness']
+  const named = positionals.length === 0 ? standard : positionals
+  return {
+    scenarios: named.includes('all')
+      ? known.filter((name) => name !== 'profile')
+      : known.filter((name) => named.includes(name)),
+    rounds: Number(values.rounds ?? 3),
+    concurrency: Number(values.concurrency ?? 256),
+    deliveries: values.deliveries === undefined ? undefined : Number(values.deliveries),
+    json: values.json ?? false,
+    nodeFlags: values['node-flag'] ?? [],
+  }
+}
+
+function parse(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string' },
+      concurrency: { type: 'string' },
+      deliveries: { type: 'string' },
+      json: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+      'node-flag': { type: 'string', multiple: true },
+    },
+  })
+}

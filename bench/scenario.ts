@@ -1,0 +1,17 @@
+import type { Row, Target } from './result.ts'
+import type { Stage } from './world.ts'
+
+export interface Settings {
+  readonly rounds: number
+  /** Open POSTs, for scenarios that have one figure. */
+  readonly concurrency: number
+  /** Deliveries of a round; undefined: the scenario's own. */
+  readonly deliveries: number | undefined
+  readonly note: (line: string) => void
+}
+
+export interface Scenario {
+  readonly name: string
+  readonly about: string
+  run(stage: Stage, settings: Settings): Promise<{ readonly rows: readonly Row[]; readonly targets: readonly Target[] }>
+}

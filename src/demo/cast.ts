@@ -17,8 +17,8 @@ export interface Part {
 
 /** The eight of them. `perSecond`: events produced in a second, which the rates and intervals of failure follow. */
 export function createCast(events: number, perSecond: number): readonly Part[] {
-  // Each failure of an ordered key stops the key for about a second: twenty in all, however many events.
-  const orderedFails = Math.max(10, Math.ceil(events / 20))
+  // Each failure of an ordered key stops the key for about a second: a dozen in all, however many events.
+  const orderedFails = Math.max(10, Math.ceil(events / 12))
   const limit = Math.max(2, Math.round(Math.min(events, perSecond) * 0.08))
   const all = ['*']
   return [

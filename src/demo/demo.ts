@@ -36,7 +36,8 @@ export interface DemoEdge {
   readonly system: BrokerDeps['system']
 }
 
-const defaultEvents = 1000
+/** Every example so often, when nobody says how many events. */
+const rounds = 2
 
 /**
  * The whole product on real input: a broker, real GitHub payloads, eight endpoints good and bad; then a verdict out of
@@ -73,7 +74,7 @@ export async function runDemo(options: DemoOptions, edge: DemoEdge): Promise<boo
     })
     signal.throwIfAborted()
 
-    const events = options.events ?? defaultEvents
+    const events = options.events ?? rounds * examples.length
     // About ten seconds of producing, as long as that is a rate for one machine.
     const perSecond = Math.min(1000, Math.max(100, Math.ceil(events / 10)))
     const cast = createCast(events, perSecond)

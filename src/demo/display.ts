@@ -37,7 +37,8 @@ export class Display {
     }
     const lines = progressLines(progress, elapsed, this.#clock.now())
     const up = this.#drawnLines === 0 ? '' : `\u001b[${this.#drawnLines}A`
-    const width = this.#out.columns - 1
+    // A terminal that does not know its size says 0.
+    const width = (this.#out.columns || 100) - 1
     this.#out.write(`${up}${lines.map((line) => `\u001b[K${clip(line, width)}\n`).join('')}\u001b[J`)
     this.#drawnLines = lines.length
   }

@@ -36,7 +36,12 @@ export function loadExamples(): readonly Example[] {
       remedy: 'Run `npm ci` (without --omit=dev) in the folder of Hooktide.',
     })
   }
-  return definitions.flatMap(({ name, examples }) => examples.map((payload) => exampleOf(name, payload)))
+  return mixed(definitions.flatMap(({ name, examples }) => examples.map((payload) => exampleOf(name, payload))))
+}
+
+/** Every nth, then those after them: the package is sorted by event, and a few of the first should be of many kinds. */
+function mixed<T>(items: readonly T[], n = 17): T[] {
+  return Array.from({ length: n }, (_, start) => items.filter((_, i) => i % n === start)).flat()
 }
 
 export function exampleOf(name: string, payload: Payload): Example {

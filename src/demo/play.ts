@@ -1,11 +1,11 @@
-import { type Env, startService } from '../app/service.ts'
+import { type Env, type Service, startService } from '../app/service.ts'
 import type { Output } from '../cli/deps.ts'
 import { topicNames } from '../cli/names.ts'
 import { partitionsOf } from '../cli/read-topic.ts'
 import { Receiver } from '../cli/receiver.ts'
 import { SubscriptionStore } from '../cli/subscription-store.ts'
 import type { Config } from '../config.ts'
-import { messageOf } from '../core/error.ts'
+import { HooktideError, messageOf } from '../core/error.ts'
 import { patternMatches } from '../core/match-index.ts'
 import type { ProcessObserver } from '../observe/observer.ts'
 import type { Clock, Kafka } from '../ports.ts'
@@ -41,6 +41,7 @@ export interface Played {
 }
 
 const stalledMs = 30_000
+const readyMs = 60_000
 
 /** Receiver, subscriptions, service, events; until all is settled or nothing moves. Everything it started is stopped then. */
 export async function runPlay(options: PlayOptions): Promise<Played> {
@@ -87,6 +88,7 @@ export async function runPlay(options: PlayOptions): Promise<Played> {
     const display = new Display(options.stderr, clock)
     const { pipeline } = service
 
+    await untilReady(options, service)
     let produced = 0
     const expected = new Map<string, number>(cast.map(({ id }) => [id, 0]))
     let over = false
@@ -149,6 +151,26 @@ export async function runPlay(options: PlayOptions): Promise<Played> {
     for (const step of undo.reverse()) {
       await step().catch((error: unknown) => observer.log('error', 'demo.stop_failed', { error: messageOf(error) }))
     }
+  }
+}
+
+/** Every lane gained, every events partition read: what is measured then is the work, not the start. */
+async function untilReady({ config, clock, observer, signal }: PlayOptions, { pipeline }: Service): Promise<void> {
+  const deadlineMs = clock.mono() + readyMs
+  for (;;) {
+    signal.throwIfAborted()
+    const running = observer.vitals().lanes.filter(({ state }) => state === 'running').length
+    if (running === config.topics.lanes && [...(pipeline.router?.streams ?? [])].length > 0) return
+    if (clock.mono() > deadlineMs) {
+      throw new HooktideError(
+        'check.failed',
+        `only ${running} of ${config.topics.lanes} lanes run after ${readyMs / 1000} s`,
+        {
+          remedy: 'See .hooktide/demo.log for what they wait for.',
+        },
+      )
+    }
+    await sleep(clock, 50)
   }
 }
 

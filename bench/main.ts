@@ -1,20 +1,22 @@
+import { latency } from './latency.ts'
+import { lateness } from './lateness.ts'
 import { load, machine } from './machine.ts'
+import { memoryScenario } from './memory-scenario.ts'
 import { monoMs } from './mono.ts'
+import { noisy } from './noisy.ts'
 import { readOptions } from './options.ts'
 import { machineText, scenarioText } from './print.ts'
+import { profile, profileText } from './profile.ts'
 import type { ScenarioResult } from './result.ts'
 import type { Scenario } from './scenario.ts'
 import { throughput } from './throughput.ts'
 import { Stage } from './world.ts'
 
-const scenarios: readonly Scenario[] = [throughput]
+const scenarios: readonly Scenario[] = [throughput, latency, memoryScenario, lateness, noisy]
 
 /** The suite: every scenario beside its reference in one run. Results on stdout, progress on stderr. */
 async function main(): Promise<number> {
-  const options = readOptions(
-    process.argv.slice(2),
-    scenarios.map(({ name }) => name),
-  )
+  const options = readOptions(process.argv.slice(2), [...scenarios.map(({ name }) => name), 'profile'])
   if (typeof options === 'string') {
     process.stderr.write(`${options}\n`)
     return 2
@@ -49,6 +51,10 @@ async function main(): Promise<number> {
         failed.push(scenario.name)
         note(`${scenario.name} could not be measured: ${(error as Error).stack}`)
       }
+    }
+    if (options.scenarios.includes('profile')) {
+      const found = await profile(stage, { ...options, ordered: false })
+      process.stdout.write(options.json ? `${JSON.stringify(found, null, 2)}\n` : `\n${profileText(found)}\n`)
     }
   } finally {
     await stage.close()

@@ -22,7 +22,7 @@ function output(): Output & { text: string } {
 }
 
 test('the demo delivers real payloads to good and bad endpoints on a real broker, and finds nothing wrong', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async () => {
   const { brokers } = await testBroker()
   const [stdout, stderr] = [output(), output()]
@@ -55,7 +55,7 @@ test('the demo delivers real payloads to good and bad endpoints on a real broker
   expect(stderr.text).toMatch(/60 of 60 events, \d+ deliveries settled/)
 })
 
-test('SIGINT ends a running demo with what it started, without a verdict', { timeout: 90_000 }, async () => {
+test('SIGINT ends a running demo with what it started, without a verdict', { timeout: 180_000 }, async () => {
   const { brokers } = await testBroker()
   const child = spawn(process.execPath, [join(root, 'src', 'main.ts'), 'demo', '--events', '2000'], {
     env: { ...process.env, KAFKA_BROKERS: brokers, HOOKTIDE_BROKER: '' },

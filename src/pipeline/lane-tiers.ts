@@ -37,6 +37,7 @@ export class LaneTiers {
     for (const [index, queue] of this.#queues.entries()) {
       let atMs: number | null = null
       while (atMs === null && queue.ready(broker, now)) {
+        if (this.#waits(queue, broker, now)) continue
         atMs = this.#gated(index, now)
         if (atMs !== null) break
         const due = queue.takeDue(now)
@@ -54,12 +55,22 @@ export class LaneTiers {
     return { held: queue?.size ?? 0, lowestDueMs: queue?.lowestDueMs() ?? null }
   }
 
+  /** The head is ripe, but goes on waiting here: that is no promotion, so no brake counts it. */
+  #waits(queue: TierQueue, broker: number, now: number): boolean {
+    const head = queue.peekRipe(broker)
+    if (head === null) return false
+    const leftMs = dueOf(head) - now
+    if (leftMs <= 0 || this.#world.ladder.pick(leftMs) !== null) return false
+    queue.takeRipe(broker)
+    queue.wait(head)
+    return true
+  }
+
   #ripen(index: number, work: Work, now: number): void {
-    const leftMs = dueOf(work) - now
-    const hop = this.#world.ladder.pick(leftMs)
-    if (leftMs <= 0) this.#promote(index, work)
-    else if (hop === null) this.#queues[index]?.wait(work)
-    else this.#host.hop(work, hop)
+    const hop = this.#world.ladder.pick(dueOf(work) - now)
+    if (hop === null) return this.#promote(index, work)
+    this.#count(index)
+    this.#host.hop(work, hop)
   }
 
   /** An operator has paused or throttled the tier: when to look again (epoch ms); null: one may go now. */
@@ -73,9 +84,15 @@ export class LaneTiers {
   }
 
   #promote(index: number, work: Work): void {
-    const tier = this.#world.ladder.tiers[index]?.name ?? ''
-    this.promoted.set(tier, (this.promoted.get(tier) ?? 0) + 1)
+    const tier = this.#count(index)
     this.#world.observer.time('tier_lateness', this.#world.clock.now() - dueOf(work), { tier })
     this.#host.ripe(work)
+  }
+
+  /** Whatever leaves a tier, to be attempted or to another tier. */
+  #count(index: number): string {
+    const tier = this.#world.ladder.tiers[index]?.name ?? ''
+    this.promoted.set(tier, (this.promoted.get(tier) ?? 0) + 1)
+    return tier
   }
 }

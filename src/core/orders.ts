@@ -1,5 +1,6 @@
 import type { Control } from './control.ts'
 import type { Delivery } from './delivery.ts'
+import type { LineState } from './lane-state.ts'
 
 /** What an order says of a delivery that is about to be started. */
 export interface Verdict {
@@ -40,11 +41,17 @@ export class Orders {
   }
 
   /** Cancelled, or sent to the dead letters, by delivery or by line. A line's order holds for events from before it. */
-  verdict(delivery: Delivery, lineKey: string | null, nowMs: number): Verdict | null {
+  verdict(delivery: Pick<Delivery, 'id' | 'eventTimeMs'>, lineKey: string | null, nowMs: number): Verdict | null {
     if (this.#orders.size === 0) return null
-    const own = this.#inForce('delivery', delivery.id, nowMs)
-    if (own?.order === 'cancel') return verdictOf(own)
-    return lineKey === null ? null : this.lineVerdict(lineKey, delivery.eventTimeMs, nowMs)
+    const own = this.deliveryVerdict(delivery.id, nowMs)
+    if (own !== null || lineKey === null) return own
+    return this.lineVerdict(lineKey, delivery.eventTimeMs, nowMs)
+  }
+
+  deliveryVerdict(deliveryId: string, nowMs: number): Verdict | null {
+    if (this.#orders.size === 0) return null
+    const order = this.#inForce('delivery', deliveryId, nowMs)
+    return order?.order === 'cancel' ? verdictOf(order) : null
   }
 
   lineVerdict(lineKey: string, eventTimeMs: number, nowMs: number): Verdict | null {
@@ -53,16 +60,29 @@ export class Orders {
     return order?.order === 'cancel' && eventTimeMs <= order.atMs ? verdictOf(order) : null
   }
 
-  /** When an operator last let a stopped or blocked line go on (epoch ms); null: never. */
-  lineReleasedMs(lineKey: string): number | null {
-    const order = this.#orders.get(`line:${lineKey}`)
-    return order !== undefined && (order.order === 'resume' || order.order === 'cancel') ? order.atMs : null
+  /**
+   * Has an operator let this stopped or blocked line go on? An order that names the head it is about (`args.head`) holds
+   * for that head only, whatever the clocks say; one that names none holds if it was given after the line began to stand.
+   * A cancelled line goes on, and so does one whose head is cancelled.
+   */
+  released(state: LineState, nowMs: number): boolean {
+    if (this.#orders.size === 0) return false
+    if (state.head !== null && this.deliveryVerdict(state.head, nowMs) !== null) return true
+    const order = this.#inForce('line', state.line, nowMs)
+    if (order === null || (order.order !== 'resume' && order.order !== 'cancel')) return false
+    const head = order.args?.head
+    if (order.order === 'resume' && head !== undefined) return state.head === head
+    return order.atMs >= state.sinceMs
   }
 
   #inForce(kind: Control['kind'], target: string, nowMs: number): Control | null {
     const order = this.#orders.get(`${kind}:${target}`)
-    return order === undefined || (order.untilMs !== undefined && order.untilMs <= nowMs) ? null : order
+    return order === undefined || ended(order, nowMs) ? null : order
   }
+}
+
+export function ended(order: Pick<Control, 'untilMs'>, nowMs: number): boolean {
+  return order.untilMs !== undefined && order.untilMs <= nowMs
 }
 
 function verdictOf(order: Control): Verdict {

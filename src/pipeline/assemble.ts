@@ -4,7 +4,6 @@ import type { Control } from '../core/control.ts'
 import { DeadCredit } from '../core/dead-credit.ts'
 import { Ladder, type Tier } from '../core/ladder.ts'
 import type { LaneState } from '../core/lane-state.ts'
-import { Orders } from '../core/orders.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { RetryPolicy } from '../core/retry-policy.ts'
@@ -12,6 +11,7 @@ import type { Subscription } from '../core/subscription.ts'
 import type { Clock, Kafka, Observer, Secrets, Sender } from '../ports.ts'
 import { Attempter } from './attempter.ts'
 import { Circuits } from './circuits.ts'
+import { ControlOrders } from './control-orders.ts'
 import type { CrowdLimits } from './crowd.ts'
 import { Deliverer } from './deliverer.ts'
 import { Executor, type ExecutorLimits } from './executor.ts'
@@ -21,7 +21,6 @@ import { type LaneTopics, sourceTopics } from './lane-topics.ts'
 import type { LinesOptions } from './lines.ts'
 import { Router, type RouterLimits } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
-import { Table } from './table.ts'
 
 export interface PipelineSettings {
   readonly roles: { readonly router: boolean; readonly deliverer: boolean }
@@ -97,29 +96,14 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     askReader: readers.ask,
     decode: deps.decodeSubscription,
   })
-  const orders = new Orders()
-  const control = new Table({
+  const control = new ControlOrders({
     topic: settings.topics.control,
     clock,
     observer,
     followReader: readers.follow,
     askReader: readers.ask,
-    apply(record) {
-      const key = record.key?.toString() ?? ''
-      const decoded = record.value === null ? null : deps.decodeControl(record)
-      if (decoded?.ok === false) {
-        observer.log('error', 'control.unreadable', { key, offset: record.offset, reason: decoded.reason })
-        return
-      }
-      if (!orders.apply(key, decoded === null ? null : decoded.value)) return
-      const split = key.indexOf(':')
-      observer.log('info', 'control.applied', {
-        target: key,
-        order: decoded?.value.order ?? 'none',
-        by: decoded?.value.by,
-      })
-      deliverer?.ordered(key.slice(0, split), key.slice(split + 1))
-    },
+    decode: deps.decodeControl,
+    changed: (kind, target) => deliverer?.ordered(kind, target),
   })
   const clockOffset = new ClockOffset()
   const ladder = new Ladder(settings.tiers, settings.commit.movesEveryMs + commitSlackMs)
@@ -181,7 +165,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
             crowd: settings.crowd,
             circuits,
             deadCredit: new DeadCredit(settings.deadCredit),
-            orders,
+            orders: control.orders,
             lanes: settings.lanes,
             originOf: deps.originOf,
             subscription,

@@ -6,7 +6,7 @@ import type { Subscription } from '../core/subscription.ts'
 import { originKey, subscriptionKey } from './circuits.ts'
 import type { LaneWorld } from './lane-world.ts'
 import type { Ledger } from './ledger.ts'
-import type { Work } from './work.ts'
+import { lineKeyIn, type Work } from './work.ts'
 
 /** Whether a lane's works may start now: subscription, operators' orders, circuits. Writes down which circuits are open. */
 export class LaneGate {
@@ -31,16 +31,20 @@ export class LaneGate {
     )
   }
 
-  /** May works of the line come out: to be attempted, or to be settled without (deleted subscription, cancelled line)? */
-  runs(line: Line<Work>): boolean {
+  /**
+   * May this work of the line come out, or, where none is named yet, any: to be attempted, or to be settled without
+   * (deleted subscription, cancelled line or delivery)? Must agree with what `begin` does, or the line spins.
+   */
+  runs(line: Line<Work>, work: Work | null): boolean {
     const subscription = this.#world.subscription(line.subscriptionId)
     if (subscription === undefined || this.startable(subscription)) return true
+    if (work !== null) return this.verdict(work) !== null
     return this.#world.orders.lineVerdict(line.key, 0, this.#world.clock.now()) !== null
   }
 
   /** What an operator has ordered about it; null: nothing. */
   verdict(work: Work): Verdict | null {
-    return this.#world.orders.verdict(work.delivery, work.line?.key ?? null, this.#world.clock.now())
+    return this.#world.orders.verdict(work.delivery, lineKeyIn(work), this.#world.clock.now())
   }
 
   started(subscription: Subscription): void {

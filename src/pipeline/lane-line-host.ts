@@ -54,8 +54,8 @@ export class LaneLineHost implements LinesHost {
     return this.#ledger.parkedEnd
   }
 
-  runs(line: Line<Work>): boolean {
-    return this.#gate.runs(line)
+  runs(line: Line<Work>, work: Work | null): boolean {
+    return this.#gate.runs(line, work)
   }
 
   lineOf(record: InRecord): string | null {

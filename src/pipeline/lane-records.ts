@@ -93,6 +93,7 @@ export function toAttempt(
 
 function errorOf(settlement: Settlement, outcome: Outcome | null): string | null {
   if (settlement.t === 'cancelled') return settlement.reason
+  if (settlement.t === 'dead' && settlement.reason === 'operator') return settlement.error
   return outcome === null || outcome.t === 'delivered' ? null : outcome.t === 'gone' ? '410' : outcome.error
 }
 

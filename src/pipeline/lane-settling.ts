@@ -1,3 +1,4 @@
+import type { Verdict } from '../core/orders.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { InRecord } from '../core/record.ts'
 import { rejectedRecord } from '../core/rejected.ts'
@@ -8,7 +9,7 @@ import { type AttemptFacts, toAttempt, toDead, toTier } from './lane-records.ts'
 import { reportSettlement } from './lane-report.ts'
 import type { LaneWorld } from './lane-world.ts'
 import type { Ledger } from './ledger.ts'
-import type { Work } from './work.ts'
+import { lineKeyIn, type Work } from './work.ts'
 
 export type Settled = Exclude<Settlement, { t: 'released' }>
 
@@ -25,12 +26,17 @@ export class Settling {
   }
 
   decide(work: Work, attempt: number, outcome: Outcome, subscription: Subscription | undefined): Settlement {
-    const { clock, ladder, deadCredit } = this.#world
+    const { clock, ladder, deadCredit, orders } = this.#world
     const { subscriptionId } = work.delivery
     const policy = policyFor(this.#world.policy, subscription?.retry)
     const input = { outcome, attempt, policy, ladder, nowMs: clock.now(), random: clock.random() }
     const settlement = settle(input)
     if (settlement.t === 'done') deadCredit.earn(subscriptionId)
+    if (settlement.t === 'scheduled' || settlement.t === 'dead') {
+      // Cancelled while its POST was open: there is no other attempt, and its line goes on.
+      const verdict = orders.verdict(work.delivery, lineKeyIn(work), clock.now())
+      if (verdict !== null) return settledBy(verdict)
+    }
     if (settlement.t !== 'dead' || settlement.reason !== 'exhausted') return settlement
     // An outage must not flood `dead`: without credit the delivery waits on, for as many attempts again at the most.
     if (attempt >= 2 * policy.maxAttempts || deadCredit.spend(subscriptionId)) return settlement
@@ -74,4 +80,8 @@ export class Settling {
     this.#ledger.move({ topic: this.#world.topics.rejected, partition, ...parts })
     this.#world.observer.log('error', 'delivery.unreadable', { ...at, offset: record.offset, reason })
   }
+}
+
+export function settledBy({ t, reason }: Verdict): Settled {
+  return t === 'dead' ? { t, reason: 'operator', error: reason } : { t, reason }
 }

@@ -9,12 +9,12 @@ import { LaneGate } from './lane-gate.ts'
 import { LaneLineHost } from './lane-line-host.ts'
 import { type AttemptFacts, toTier } from './lane-records.ts'
 import { Relief } from './lane-relief.ts'
-import { type Settled, Settling } from './lane-settling.ts'
+import { type Settled, Settling, settledBy } from './lane-settling.ts'
 import { LaneTiers } from './lane-tiers.ts'
 import { LaneWorks } from './lane-works.ts'
 import type { LaneStart, LaneWorld } from './lane-world.ts'
 import { type LaneSnapshot, Ledger } from './ledger.ts'
-import { obeyOrder, wakeCircuit, wakeSubscription } from './line-wakes.ts'
+import { obeyAll, obeyOrder, wakeCircuit, wakeSubscription } from './line-wakes.ts'
 import { Lines } from './lines.ts'
 import { type Stranger, Strangers } from './strangers.ts'
 import type { Work, WorkOwner } from './work.ts'
@@ -210,16 +210,19 @@ export class Lane implements WorkOwner {
     const subscription = this.#world.subscription(work.delivery.subscriptionId)
     const verdict = this.#gate.verdict(work)
     if (subscription === undefined) this.#cancel(work, 'subscription deleted')
-    else if (verdict?.t === 'cancelled') this.#cancel(work, verdict.reason)
-    else if (verdict?.t === 'dead') {
-      const settlement = { t: 'dead', reason: 'operator', error: verdict.reason } as const
-      this.#apply(work, settlement, this.#settling.unattempted(work, 0))
+    else if (verdict !== null) {
+      const settlement = settledBy(verdict)
+      this.#apply(work, settlement, this.#settling.unattempted(work, settlement.t === 'dead' ? 0 : 1))
     } else if (this.#gate.startable(subscription)) {
       this.#gate.started(subscription)
       this.#inFlight.add(work)
       return 'go'
     } else if (work.line === null) this.#lines.overflow(overflowKeyOf(subscription.id), work)
-    else this.#lines.putBack(work)
+    else {
+      // It may be for hours: in memory it would hold back the lane's watermark, and with it everybody.
+      this.#lines.putBack(work)
+      this.#lines.relieve(work.line)
+    }
     return 'dropped'
   }
 
@@ -278,14 +281,13 @@ export class Lane implements WorkOwner {
 
   /** An operator's order for this target was given, changed or taken back. */
   ordered(kind: string, target: string): void {
-    this.#woken(() => obeyOrder(this.#lines, this.#world.orders, kind, target))
+    const { orders, clock } = this.#world
+    this.#woken(() => obeyOrder(this.#lines, orders, kind, target, clock.now()))
   }
 
   /** Orders that came while nobody owned the lane. */
   obeyOrders(): void {
-    this.#woken(() => {
-      for (const line of [...this.#lines]) obeyOrder(this.#lines, this.#world.orders, 'line', line.key)
-    })
+    this.#woken(() => obeyAll(this.#lines, this.#world.orders, this.#world.clock.now()))
   }
 
   /** A circuit closed: all that waited for it goes on; or its time is over: one work is tried. */

@@ -1,19 +1,28 @@
+import type { Line } from '../core/line.ts'
 import type { Orders } from '../core/orders.ts'
 import type { LaneGate } from './lane-gate.ts'
 import type { Lines } from './lines.ts'
+import type { Work } from './work.ts'
 
-/** What waited for the subscription may start, or must come out. */
+/** What waited for the subscription may start, or must come out; what may not is moved out of memory. */
 export function wakeSubscription(lines: Lines, id: string): void {
   for (const line of [...lines]) if (line.subscriptionId === id) lines.pump(line)
 }
 
-export function obeyOrder(lines: Lines, orders: Orders, kind: string, target: string): void {
+export function obeyOrder(lines: Lines, orders: Orders, kind: string, target: string, nowMs: number): void {
   if (kind === 'subscription') wakeSubscription(lines, target)
-  else if (kind === 'line') releaseLine(lines, orders, target)
-  else if (kind === 'delivery') {
+  else if (kind === 'line') {
+    const line = lines.get(target)
+    if (line !== undefined) obeyLine(lines, orders, line, nowMs)
+  } else if (kind === 'delivery') {
     // A cancelled head sets its line free now; its record is settled when it is ripe.
-    for (const line of [...lines]) if (line.state?.head === target) lines.release(line.key)
+    for (const line of [...lines]) if (line.state?.head === target) obeyLine(lines, orders, line, nowMs)
   }
+}
+
+/** Orders that came while nobody owned the lane. */
+export function obeyAll(lines: Lines, orders: Orders, nowMs: number): void {
+  for (const line of [...lines]) obeyLine(lines, orders, line, nowMs)
 }
 
 /** All that waited for the circuit goes on; or, half open, the first that can be tried. */
@@ -25,11 +34,9 @@ export function wakeCircuit(lines: Lines, gate: LaneGate, circuit: string, close
   }
 }
 
-/** Orders from before the line stood are about an earlier time. */
-function releaseLine(lines: Lines, orders: Orders, key: string): void {
-  const line = lines.get(key)
-  const releasedMs = orders.lineReleasedMs(key)
-  if (line?.state === undefined || line.state === null || releasedMs === null) return
-  if (releasedMs >= line.state.sinceMs) lines.release(key)
+function obeyLine(lines: Lines, orders: Orders, line: Line<Work>, nowMs: number): void {
+  if (line.state !== null && line.state.state !== 'draining' && orders.released(line.state, nowMs)) {
+    lines.release(line.key)
+  }
   lines.pump(line)
 }

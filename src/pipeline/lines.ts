@@ -15,8 +15,8 @@ export interface LinesHost {
   deliveriesNext(): number
   /** A lower bound of the offset that the next append to `parked` gets. */
   parkedEnd(): number
-  /** May works of the line come out now (subscription active, circuit closed, or to be cancelled)? */
-  runs(line: Line<Work>): boolean
+  /** May this work of the line come out now, or, null, any (subscription active, circuit closed, or to be cancelled)? */
+  runs(line: Line<Work>, work: Work | null): boolean
   /** A work for a record read from `parked`; null when it can't be decoded (the lane has dealt with it). */
   fromParked(record: FetchedBatch['records'][number], line: Line<Work>): Work | null
   lineOf(record: FetchedBatch['records'][number]): string | null
@@ -79,7 +79,8 @@ export class Lines {
     // A record below `since` was open when the lane was lost: it goes before the parked ones.
     if (line.state === null || work.offset < line.state.since) {
       line.front.push(work)
-      if (line.state === null && line.ordered && (crowded || !this.#host.runs(line))) this.#parkAll(line, line.front)
+      if (line.state === null && line.ordered && (crowded || !this.#host.runs(line, work)))
+        this.#parkAll(line, line.front)
     } else {
       line.held.push(work)
       if (crowded || line.held.length > this.#options.maxHeld || line.state.count > this.#options.maxHeld)
@@ -98,7 +99,10 @@ export class Lines {
   /** The head of a line is back from its tier. False: the line does not wait for it, treat it as unordered. */
   ripe(key: string, work: Work): boolean {
     const line = this.#lines.get(key)
+    // Also false for one that an operator let its line go on without: were it taken for the head, it would release a
+    // line that stands behind another by now.
     if (line === undefined || line.state === null || line.head !== null || !line.ordered) return false
+    if (line.state.head !== work.delivery.id) return false
     for (const open of line.open) if (open.source === 'tier') return false
     work.line = line
     line.head = work
@@ -147,6 +151,9 @@ export class Lines {
       this.#reopen(line)
       if (line.front.length > 0) this.pump(line)
     }
+    // Paused, or its circuit open: what waits in memory would hold back the watermark for as long.
+    if (line.open.size === 0 && line.front.length + line.held.length > 0 && !this.#host.runs(line, null))
+      this.relieve(line)
     if (line.idle) this.#lines.delete(line.key)
   }
 
@@ -166,11 +173,12 @@ export class Lines {
         work.source === 'deliveries' && state === null ? work.offset + 1 : (state?.since ?? this.#host.deliveriesNext())
       state ??= this.#fresh(line, since)
       line.headKnown = true
+      const head = work.delivery.id
+      // An operator's release is about the time before it: each new stand counts anew.
+      const sinceMs = end === 'retry' && state.head === head ? state.sinceMs : this.#host.nowMs()
       const stand =
-        end === 'retry'
-          ? { state: 'blocked' as const }
-          : { state: 'stopped' as const, sinceMs: this.#host.nowMs(), reason: 'head is dead' }
-      this.#write(line, { ...state, ...stand, head: work.delivery.id })
+        end === 'retry' ? { state: 'blocked' as const } : { state: 'stopped' as const, reason: 'head is dead' }
+      this.#write(line, { ...state, ...stand, head, sinceMs })
       // What waited behind it in memory stands behind the head now.
       line.held.unshift(...line.front.splice(0))
       if (line.held.length > this.#options.maxHeld) this.#parkAll(line, line.held)
@@ -255,25 +263,30 @@ export class Lines {
   }
 
   #next(line: Line<Work>): Work | null {
-    if (!this.#host.runs(line)) return null
-    if (line.head !== null) {
-      const head = line.head
-      line.head = null
-      return head
-    }
+    const { head } = line
+    const queue = head === null ? this.#queue(line) : null
+    const work = head ?? queue?.[0] ?? null
+    if (work === null || !this.#host.runs(line, work)) return null
+    if (queue === null) line.head = null
+    else queue.shift()
+    return work
+  }
+
+  /** Where the line's next work stands, its head apart. */
+  #queue(line: Line<Work>): Work[] | null {
     if (line.state !== null && line.state.state !== 'draining') return null
-    if (line.front.length > 0) return line.front.shift() as Work
+    if (line.front.length > 0) return line.front
     if (line.state !== null && line.state.count > 0) {
       // An undone record below `since` may still be on its way to us: it comes first.
       if (line.ordered && this.#host.deliveriesNext() < line.state.since) return null
-      return line.buffer.shift() ?? null
+      return line.buffer
     }
-    return line.held.shift() ?? null
+    return line.held
   }
 
   #wants(line: Line<Work>): boolean {
     const { state } = line
-    if (state === null || state.state !== 'draining' || !this.#host.runs(line)) return false
+    if (state === null || state.state !== 'draining' || !this.#host.runs(line, null)) return false
     let openParked = 0
     for (const work of line.open) if (work.source === 'parked') openParked++
     return line.buffer.length * 2 < this.#options.maxBuffer && state.count > line.buffer.length + openParked

@@ -38,6 +38,12 @@ export class TierQueue {
   }
 
   /** The head, if its tier delay is over on the broker's clock. */
+  peekRipe(brokerNowMs: number): Work | null {
+    const head = this.#fifo[this.#from]
+    return head === undefined || head.ripeMs > brokerNowMs ? null : head.work
+  }
+
+  /** Takes what `peekRipe` showed. */
   takeRipe(brokerNowMs: number): Work | null {
     const head = this.#fifo[this.#from]
     if (head === undefined || head.ripeMs > brokerNowMs) return null

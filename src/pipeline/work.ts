@@ -1,4 +1,4 @@
-import type { Delivery } from '../core/delivery.ts'
+import { type Delivery, lineHeader } from '../core/delivery.ts'
 import type { Line, Queued } from '../core/line.ts'
 import type { InRecord } from '../core/record.ts'
 
@@ -13,6 +13,11 @@ export interface Work extends Queued {
   /** Epoch ms at which it could have been started; for the age of the oldest ready delivery. */
   readyAtMs: number
   line: Line<Work> | null
+}
+
+/** The line it stands in, or led before an operator let that go on without it. */
+export function lineKeyIn(work: Pick<Work, 'line' | 'record'>): string | null {
+  return work.line?.key ?? work.record.headers[lineHeader]?.toString() ?? null
 }
 
 /** The lane, as the executor sees it. */

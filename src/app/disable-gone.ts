@@ -13,7 +13,8 @@ export class DisableGone {
   readonly #clock: Clock
   readonly #observer: Observer
   readonly #current: (id: string) => Subscription | undefined
-  readonly #underWay = new Set<string>()
+  /** Versions (`updatedAtMs`) written down and perhaps not in the table yet. */
+  readonly #written = new Map<string, number>()
 
   constructor(parts: {
     readonly topic: string
@@ -33,8 +34,14 @@ export class DisableGone {
     const { id } = answered
     const now = this.#current(id)
     // A changed URL was not what answered 410.
-    if (now === undefined || now.status === 'disabled' || now.url !== answered.url || this.#underWay.has(id)) return
-    this.#underWay.add(id)
+    if (
+      now === undefined ||
+      now.status === 'disabled' ||
+      now.url !== answered.url ||
+      this.#written.get(id) === now.updatedAtMs
+    )
+      return
+    this.#written.set(id, now.updatedAtMs)
     const disabled: Subscription = {
       ...now,
       status: 'disabled',
@@ -50,12 +57,11 @@ export class DisableGone {
     }
     this.#producer.send([record]).then(
       () => {
-        this.#underWay.delete(id)
         this.#observer.log('warn', 'subscription.disabled', { subscriptionId: id, reason: disabled.statusReason })
         this.#observer.count('subscriptions_disabled')
       },
       (error: unknown) => {
-        this.#underWay.delete(id)
+        this.#written.delete(id)
         this.#observer.log('warn', 'subscription.disable_failed', { subscriptionId: id, error: messageOf(error) })
       },
     )

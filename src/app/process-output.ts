@@ -16,7 +16,8 @@ export function processOutput(stream: Terminal): Output {
       return stream.isTTY === true
     },
     get columns() {
-      return stream.columns ?? 100
+      // A terminal of unknown size says 0.
+      return stream.columns || 100
     },
   }
 }

@@ -62,15 +62,12 @@ async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
     service.abort(`${signal} again`)
     escalate = () => process.exit(130)
   }
-  // Timers of ours never hold the process: this does, until a signal comes.
-  const alive = setInterval(() => undefined, 60_000)
   await new Promise<void>((resolve) => {
     if (ending.signal.aborted) resolve()
     else ending.signal.addEventListener('abort', () => resolve(), { once: true })
   })
   observer.log('info', 'service.stopping', { why: String(ending.signal.reason) })
   await service.stop()
-  clearInterval(alive)
   observer.log('info', 'service.stopped')
   observer.close()
   if (failed !== null) throw failed
@@ -104,6 +101,9 @@ const deps: CliDeps = {
   },
 }
 
+// Timers of ours never hold the process: this does. Without it a command that waits for nothing but a retry (no broker is
+// up) would end there, in silence and with exit code 0.
+setInterval(() => undefined, 60_000)
 await runCli(process.argv.slice(2), deps)
 // Connections that are still closing must not keep a finished command waiting; output has been handed over.
 process.exit(process.exitCode ?? 0)

@@ -1,14 +1,19 @@
 import { Command } from 'commander'
 import { configCommand } from './config-show.ts'
 import { type CommandContext, createContext } from './context.ts'
+import { controlCommand } from './control-command.ts'
 import { deadCommand } from './dead.ts'
+import { deliveriesCommand } from './deliveries.ts'
 import { demoCommand } from './demo.ts'
 import type { CliDeps } from './deps.ts'
 import { doctorCommand } from './doctor.ts'
+import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
 import { produceCommand } from './produce.ts'
 import { statusCommand } from './status.ts'
+import { withPauseCommands } from './subscription-pause.ts'
 import { subscriptionsCommand } from './subscriptions.ts'
+import { tiersCommand } from './tiers.ts'
 import { readTopicSpecs } from './topic-folder.ts'
 import { topicsCommand } from './topics.ts'
 import { upCommand } from './up.ts'
@@ -53,11 +58,15 @@ function commands(context: CommandContext): Command[] {
       print: context.print,
       exit: (code) => context.deps.setExitCode(code),
     }),
-    subscriptionsCommand(context),
+    withPauseCommands(subscriptionsCommand(context), context),
     produceCommand(context),
     listenCommand(context),
     statusCommand(context),
     deadCommand(context),
+    deliveriesCommand(context),
+    linesCommand(context),
+    tiersCommand(context),
+    controlCommand(context),
     doctorCommand(context),
     configCommand(context),
     versionCommand(context),

@@ -57,7 +57,11 @@ export class Orders {
   lineVerdict(lineKey: string, eventTimeMs: number, nowMs: number): Verdict | null {
     if (this.#orders.size === 0) return null
     const order = this.#inForce('line', lineKey, nowMs)
-    return order?.order === 'cancel' && eventTimeMs <= order.atMs ? verdictOf(order) : null
+    if (order?.order === 'cancel') return eventTimeMs <= order.atMs ? verdictOf(order) : null
+    // A release takes the place of an earlier cancel; that still holds for what was before it.
+    const { cancelledMs, cancelReason } = order?.args ?? {}
+    if (order === null || typeof cancelledMs !== 'number' || eventTimeMs > cancelledMs) return null
+    return verdictOf({ ...order, ...(typeof cancelReason === 'string' ? { reason: cancelReason } : {}) })
   }
 
   /**

@@ -1,0 +1,60 @@
+import type { Command } from 'commander'
+import type { Subscription } from '../core/subscription.ts'
+import type { CommandContext } from './context.ts'
+import { topicNames } from './names.ts'
+import { found, SubscriptionStore } from './subscription-store.ts'
+import { visible } from './subscription-view.ts'
+
+/** Adds `pause` and `resume` to `hooktide subscriptions`. What arrives meanwhile waits, in order, and no attempt is spent. */
+export function withPauseCommands(subscriptions: Command, context: CommandContext): Command {
+  const { deps, print, printJson } = context
+
+  subscriptions
+    .command('pause')
+    .description('attempt nothing until it is resumed; what arrives meanwhile waits')
+    .argument('<id>')
+    .option('--reason <text>', 'why, for whoever looks later')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.pause)
+    .action(async (id: string, options: { reason?: string; json?: boolean }) => {
+      await set(id, 'paused', options)
+    })
+
+  subscriptions
+    .command('resume')
+    .description('go on with a paused or disabled subscription: all that waits is delivered, in order')
+    .argument('<id>')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.resume)
+    .action(async (id: string, options: { json?: boolean }) => {
+      await set(id, 'active', options)
+    })
+
+  async function set(
+    id: string,
+    status: Subscription['status'],
+    options: { reason?: string; json?: boolean },
+  ): Promise<void> {
+    await context.withCluster(async ({ kafka }, config) => {
+      const store = new SubscriptionStore(kafka, topicNames(config).subscriptions, deps.clock)
+      const { statusReason: _, ...before } = found(await store.read(), id)
+      const reason = options.reason === undefined ? {} : { statusReason: options.reason }
+      const subscription = { ...before, status, ...reason, updatedAtMs: Math.floor(deps.clock.now()) }
+      await store.write([{ id, subscription }])
+      if (options.json === true) printJson({ subscription: visible(subscription, false), newSecrets: [] })
+      else print(status === 'paused' ? `paused ${id}` : `resumed ${id}`)
+    })
+  }
+
+  return subscriptions
+}
+
+const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+const examples = {
+  pause: `
+Examples:
+  hooktide subscriptions pause billing --reason 'migration until Monday'${codes}`,
+  resume: `
+Examples:
+  hooktide subscriptions resume billing${codes}`,
+}

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { Lag, Vitals } from '../core/vitals.ts'
 import type { Pipeline, PipelineSettings } from '../pipeline/assemble.ts'
 import { sourceTopics } from '../pipeline/lane-topics.ts'
@@ -42,16 +43,20 @@ export async function readLag(settings: PipelineSettings, kafka: Kafka, reader: 
     ...(roles.router ? topics.events.map((topic) => ({ group: groups.router, topic })) : []),
     ...(roles.deliverer ? sourceTopics(topics).map((topic) => ({ group: groups.deliverer, topic })) : []),
   ]
+  // A few at a time: what an operator watches must not crowd out the lanes' own requests.
+  const limit = pLimit(2)
   return Promise.all(
-    wanted.map(async ({ group, topic }) => {
-      const [starts, ends] = await Promise.all([reader.starts(topic), reader.ends(topic)])
-      const partitions = [...ends.keys()].map((partition) => ({ topic, partition }))
-      const committed = await kafka.offsets.committed(group, partitions)
-      let records = 0
-      for (const { partition, offset } of committed) {
-        records += Math.max(0, (ends.get(partition) ?? 0) - (offset ?? starts.get(partition) ?? 0))
-      }
-      return { group, topic, records }
-    }),
+    wanted.map(({ group, topic }) =>
+      limit(async () => {
+        const [starts, ends] = await Promise.all([reader.starts(topic), reader.ends(topic)])
+        const partitions = [...ends.keys()].map((partition) => ({ topic, partition }))
+        const committed = await kafka.offsets.committed(group, partitions)
+        let records = 0
+        for (const { partition, offset } of committed) {
+          records += Math.max(0, (ends.get(partition) ?? 0) - (offset ?? starts.get(partition) ?? 0))
+        }
+        return { group, topic, records }
+      }),
+    ),
   )
 }

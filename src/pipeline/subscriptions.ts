@@ -75,10 +75,33 @@ export class Subscriptions {
           reason: decoded.reason,
         })
         this.#deps.observer.count('subscriptions_unreadable')
+        if (this.#index.get(id) !== undefined) return
+        this.#index.set(standIn(id))
+        for (const listener of this.#listeners) listener(id)
         return
       }
       this.#index.set(decoded.value)
     }
     for (const listener of this.#listeners) listener(id)
+  }
+}
+
+/**
+ * For a record that can't be read (of a newer version, say) and has no readable one before it: what waits for the
+ * subscription must not be taken for a deleted one's and cancelled. It waits; nothing matches meanwhile.
+ */
+function standIn(id: string): Subscription {
+  return {
+    v: 1,
+    id,
+    tenant: '',
+    url: '',
+    types: [],
+    ordering: 'key',
+    status: 'paused',
+    statusReason: 'its record can not be read',
+    secrets: [],
+    createdAtMs: 0,
+    updatedAtMs: 0,
   }
 }

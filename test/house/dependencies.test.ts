@@ -56,7 +56,7 @@ const tools: Readonly<Record<string, () => boolean>> = {
 }
 
 /** Not used, though wanted: to be used or to go. */
-const unused: readonly string[] = ['p-limit']
+const unused: readonly string[] = []
 
 const code = paths.filter((path) => /^(src|test|bench|bin)\/.*\.(ts|js)$/.test(path) || path === 'vitest.config.ts')
 

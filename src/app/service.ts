@@ -81,9 +81,23 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     }
   }
   try {
+    let health: PipelineHealth | null = null
+    let phase: 'waiting for a broker' | 'starting' | 'running' | 'stopping' = 'waiting for a broker'
+    // First of all: a probe that finds nobody would have a process restarted that only waits.
+    const server: ObserveServer = await startObserveServer({
+      host: config.observe.host,
+      port: config.observe.port,
+      metrics: () => observer.metrics(),
+      health: () => health?.check() ?? { ok: true, reasons: [phase] },
+      ready: () => ({ ok: phase === 'running', reasons: phase === 'running' ? [] : [phase] }),
+      clock,
+      observer,
+    })
+    undo.push(() => server.close())
     const { kafka, admin, close } = connectKafka(config, env, { clock, observer })
     undo.push(close)
     await waitForBroker(admin, options)
+    phase = 'starting'
     for (const warning of await verifyTopics(admin, await readTopicSpecs(config.topics))) {
       observer.log('warn', 'topics.warning', { warning })
     }
@@ -128,21 +142,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       onFatal: options.onFatal,
     })
 
-    const health = new PipelineHealth(pipeline, clock, {
+    health = new PipelineHealth(pipeline, clock, {
       stalledMs: config.http.totalTimeoutMs + 30_000,
       gainingMs: config.kafka.sessionTimeoutMs + 60_000,
     })
-    let phase: 'starting' | 'running' | 'stopping' = 'starting'
-    const server: ObserveServer = await startObserveServer({
-      host: config.observe.host,
-      port: config.observe.port,
-      metrics: () => observer.metrics(),
-      health: () => health.check(),
-      ready: () => ({ ok: phase === 'running', reasons: phase === 'running' ? [] : [phase] }),
-      clock,
-      observer,
-    })
-    undo.push(() => server.close())
     undo.push(observer.registerVitals(() => readVitals(pipeline, clock)))
     const lagReader = kafka.reader()
     undo.push(() => lagReader.close())
@@ -190,7 +193,12 @@ async function waitForBroker(admin: TopicAdmin, options: ServiceOptions): Promis
       const retry = error instanceof HooktideError && error.retry
       if (!retry || clock.mono() > untilMs) throw error
       if (failures === 0) {
-        observer.log('warn', 'broker.waiting', { brokers: config.kafka.brokers.join(','), error: messageOf(error) })
+        observer.log('warn', 'broker.waiting', {
+          brokers: config.kafka.brokers.join(','),
+          error: messageOf(error),
+          forMs: startPatienceMs,
+          remedy: `${error.remedy ?? ''} It is tried again every second.`.trim(),
+        })
       }
       await new Promise<void>((resolve) => clock.after(1_000, resolve))
     }

@@ -7,6 +7,8 @@ const longestMs = 2000
 /** A coordinator that moves or is being made is gone for a moment in any case: worth a line only when it lasts. */
 const quietMs = 2000
 
+const remedy = 'Check that the brokers are up and reachable; consumption goes on by itself when they are.'
+
 /** A stretch of time in which nothing works: one line when it begins, one when it is over, none in between. */
 export class Outage {
   readonly #clock: Clock
@@ -30,7 +32,7 @@ export class Outage {
     const now = this.#now
     if (!now.told && (expected === 'lasting' || this.#clock.mono() - now.sinceMono > quietMs)) {
       now.told = true
-      this.#observer.log('warn', 'consumer.unavailable', { group: this.#group, reason: messageOf(error) })
+      this.#observer.log('warn', 'consumer.unavailable', { group: this.#group, reason: messageOf(error), remedy })
     }
     const delayMs = Math.min(longestMs, firstMs * 2 ** Math.min(now.tries++, 10))
     return delayMs * (0.8 + 0.4 * this.#clock.random())

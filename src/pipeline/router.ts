@@ -59,7 +59,7 @@ export class Router {
       onRevoking: ({ lost }) => this.#revoking(lost),
       onBatch: (batch) => this.#streams.get(nameOf(batch))?.onBatch(batch),
       onUndecodable: (info) => {
-        this.#deps.observer.log('error', 'batch.undecodable', { ...info })
+        this.#deps.observer.log('error', 'batch.undecodable', { ...info, remedy: undecodableRemedy })
         this.#deps.observer.count('batches_undecodable', 1, { topic: info.topic })
         this.#streams.get(nameOf(info))?.onUndecodable(info)
       },
@@ -169,3 +169,6 @@ export class Router {
 export function nameOf(tp: TopicPartition): string {
   return `${tp.topic}/${tp.partition}`
 }
+
+const undecodableRemedy =
+  'Have its producer send these events again, in batches below 32 MiB unpacked, plain or as gzip, snappy, lz4 or zstd.'

@@ -27,11 +27,9 @@ async function goesOn(): Promise<void> {
   const ids = Array.from({ length: world.eventPartitions }, (_, partition) => `after-${++n}-${partition}`)
   await world.append(...ids.map((id, partition) => ({ ...world.eventRecord({ id }), partition })))
   const bodies = () => new Set(world.endpoint.of('/s').map(({ body }) => body.toString()))
-  await until(
-    'good events behind bad ones are delivered',
-    () => ids.every((id) => bodies().has(id)),
-    { seen: () => service.log.trouble.slice(-5) },
-  )
+  await until('good events behind bad ones are delivered', () => ids.every((id) => bodies().has(id)), {
+    seen: () => service.log.trouble.slice(-5),
+  })
 }
 
 function raw(value: Buffer | string | null, headers: Record<string, string> = {}): OutRecord {
@@ -84,7 +82,9 @@ test('every kind of bad event ends in `rejected` with code, reason and original 
 
   const rejected = await world.read(world.topics.rejected)
   for (const { record, code, says } of cases) {
-    const found = rejected.filter((entry) => decodeRejected(entry).ok && String(entry.headers['ht-rejected-code']) === code)
+    const found = rejected.filter(
+      (entry) => decodeRejected(entry).ok && String(entry.headers['ht-rejected-code']) === code,
+    )
     expect([code, found.length]).toEqual([code, 1])
     const [entry] = found
     expect(entry?.value).toEqual(record.value)
@@ -93,7 +93,12 @@ test('every kind of bad event ends in `rejected` with code, reason and original 
     for (const [name, value] of Object.entries(record.headers)) expect(entry?.headers[name]).toEqual(value)
     const lines = service.log.of('event.rejected', (line) => line.code === code)
     expect(lines).toHaveLength(1)
-    expect(lines[0]).toMatchObject({ level: 'warn', topic: record.topic, partition: 0, reason: expect.stringMatching(says) })
+    expect(lines[0]).toMatchObject({
+      level: 'warn',
+      topic: record.topic,
+      partition: 0,
+      reason: expect.stringMatching(says),
+    })
   }
   const delivered = world.endpoint.of('/s').map(({ body }) => body.toString())
   for (let i = 0; i < cases.length; i++) expect(delivered.filter((body) => body === `between-${i}`)).toHaveLength(1)
@@ -109,7 +114,10 @@ test("a foreign producer's snappy batch is delivered; one that can't be unpacked
   const { compress } = require('snappy') as { compress(data: Buffer): Promise<Buffer> }
   const topic = world.config.topics.events[0] as string
   const headers = { 'event-type': 'order.paid' }
-  const snappy = () => ({ compress: (encoder: { buffer: Buffer }) => compress(encoder.buffer), decompress: async () => {} })
+  const snappy = () => ({
+    compress: (encoder: { buffer: Buffer }) => compress(encoder.buffer),
+    decompress: async () => {},
+  })
   await stock({ 2: snappy }, async (producer) => {
     await producer.send({ topic, compression: 2, messages: [{ partition: 3, value: 'by snappy', headers }] })
     // 34 MiB in one batch of a few KiB: above what is unpacked.
@@ -120,11 +128,19 @@ test("a foreign producer's snappy batch is delivered; one that can't be unpacked
   const bodies = world.endpoint.of('/s').map(({ body }) => body.toString())
   expect(bodies.filter((body) => body.startsWith('by snappy'))).toEqual(['by snappy', 'by snappy again'])
   const rejected = (await world.read(world.topics.rejected)).map(decodeRejected)
-  const [bomb, ...others] = rejected.flatMap((entry) => (entry.ok && entry.value.code === 'undecodable' ? [entry.value] : []))
+  const [bomb, ...others] = rejected.flatMap((entry) =>
+    entry.ok && entry.value.code === 'undecodable' ? [entry.value] : [],
+  )
   expect(others).toEqual([])
   expect(bomb).toMatchObject({ topic, partition: 3, offset: expect.any(Number) })
   expect(service.log.of('batch.undecodable')).toMatchObject([
-    { level: 'error', topic, partition: 3, offset: bomb?.offset, reason: expect.stringMatching(/unpacks to more than/) },
+    {
+      level: 'error',
+      topic,
+      partition: 3,
+      offset: bomb?.offset,
+      reason: expect.stringMatching(/unpacks to more than/),
+    },
   ])
 })
 
@@ -151,7 +167,9 @@ test('bad records in the subscriptions topic are named in the log and change not
   const line = (id: string) => service.log.of('subscription.unreadable', (l) => l.subscriptionId === id)
   expect(line('kept')).toMatchObject([{ level: 'error', reason: expect.stringMatching(/JSON/) }])
   expect(line('bad-url')).toMatchObject([{ level: 'error', reason: expect.stringMatching(/url/) }])
-  expect(line('newer')).toMatchObject([{ level: 'error', reason: expect.stringMatching(/version 99.*upgrade/) }])
+  expect(line('newer')).toMatchObject([
+    { level: 'error', reason: expect.stringMatching(/v \(99\) is unknown here; upgrade/) },
+  ])
   expect(line('other-key')).toMatchObject([{ level: 'error', reason: expect.stringMatching(/key/) }])
 
   const [attempt] = await until('the attempt on a forbidden address', async () => {
@@ -160,7 +178,9 @@ test('bad records in the subscriptions topic are named in the log and change not
   })
   expect(attempt).toMatchObject({ outcome: 'blocked', settlement: 'dead', error: expect.stringMatching(/10\.0\.0\.1/) })
   const dead = await world.read(world.topics.dead)
-  expect(dead.filter(({ key }) => key?.toString() === 'inside').map(({ value }) => value?.toString())).toEqual(['for-kept'])
+  expect(dead.filter(({ key }) => key?.toString() === 'inside').map(({ value }) => value?.toString())).toEqual([
+    'for-kept',
+  ])
   await world.subscribe({ id: 'inside', subscription: null })
 })
 
@@ -172,7 +192,11 @@ test('records in `deliveries` that are none, or of a newer version, go to `rejec
     value: Buffer.from(value),
     headers: headerMap(Object.entries(headers)),
   })
-  await world.append(put(0, 'no headers', {}), put(1, 'newer', { 'ht-v': '9', 'ht-id': 'x' }), put(1, 'half', { 'ht-v': '1', 'ht-id': 'y' }))
+  await world.append(
+    put(0, 'no headers', {}),
+    put(1, 'newer', { 'ht-v': '9', 'ht-id': 'x' }),
+    put(1, 'half', { 'ht-v': '1', 'ht-id': 'y' }),
+  )
   await goesOn()
   const found = await until('three in rejected', async () => {
     const all = (await world.read(world.topics.rejected)).map((entry) => ({ entry, decoded: decodeRejected(entry) }))
@@ -180,22 +204,35 @@ test('records in `deliveries` that are none, or of a newer version, go to `rejec
     return mine.length === 3 && mine
   })
   const byValue = new Map(found.map(({ entry, decoded }) => [entry.value?.toString(), { entry, decoded }]))
-  expect(byValue.get('no headers')?.decoded).toMatchObject({ value: { code: 'delivery.unreadable', reason: expect.stringMatching(/not a delivery/) } })
-  expect(byValue.get('newer')?.decoded).toMatchObject({ value: { reason: expect.stringMatching(/version 9; upgrade/) } })
+  expect(byValue.get('no headers')?.decoded).toMatchObject({
+    value: { code: 'delivery.unreadable', reason: expect.stringMatching(/not a delivery/) },
+  })
+  expect(byValue.get('newer')?.decoded).toMatchObject({
+    value: { reason: expect.stringMatching(/version 9; upgrade/) },
+  })
   expect(byValue.get('newer')?.entry.headers['ht-id']?.toString()).toBe('x')
   expect(byValue.get('half')?.decoded).toMatchObject({ value: { reason: expect.stringMatching(/ht-sub is missing/) } })
   expect(service.log.of('delivery.unreadable')).toHaveLength(3)
 })
 
 test('broken records in control, secrets and lane-state are named in the log and stop nothing', async () => {
-  const write = (topic: string, key: string, value: string) => ({ topic, partition: 0, key, value: Buffer.from(value), headers: emptyHeaders })
+  const write = (topic: string, key: string, value: string) => ({
+    topic,
+    partition: 0,
+    key,
+    value: Buffer.from(value),
+    headers: emptyHeaders,
+  })
   await world.append(
     write(world.topics.control, 'tier:x', 'nonsense'),
     write(world.topics.control, 'tier:y', '{"v":7}'),
     write(world.topics.secrets, 'k1', 'nonsense'),
     write(world.topics.laneState, 'line:z', 'nonsense'),
   )
-  await until('named in the log', () => service.log.of('control.unreadable').length === 2 && service.log.of('secret.unreadable').length === 1)
+  await until(
+    'named in the log',
+    () => service.log.of('control.unreadable').length === 2 && service.log.of('secret.unreadable').length === 1,
+  )
   expect(service.log.of('control.unreadable')).toMatchObject([
     { level: 'error', key: 'tier:x', reason: expect.stringMatching(/JSON/) },
     { level: 'error', key: 'tier:y', reason: expect.stringMatching(/upgrade/) },

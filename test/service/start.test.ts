@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -31,10 +31,10 @@ test('an unreadable configuration ends the start with exit 1 and every problem: 
   expect(await child.ended).toBe(1)
   const text = textOf(child)
   expect(text).toMatch(/bad\.yaml has 4 problems/)
-  expect(text).toMatch(/kafka\.sessionTimeout "?soon"? is not a duration.*write a number with its unit/)
+  expect(text).toMatch(/kafka\.sessionTimeout \("soon"\): is not a duration; write a number with its unit/)
   expect(text).toMatch(/kafka\.brokrs.*brokers/)
-  expect(text).toMatch(/router\.maxEventBytes "?3GiB"? is out of range.*900KiB/)
-  expect(text).toMatch(/http "?7"? /)
+  expect(text).toMatch(/router\.maxEventBytes \("3GiB"\): is out of range.*from 1KiB to 900KiB/)
+  expect(text).toMatch(/http \(7\): is not a group of keys; write keys below it/)
   expect(text).toMatch(/Correct every line named/)
   expect(text).not.toMatch(/\bat .*\.ts:/)
   expect(await missing.ended).toBe(1)
@@ -46,7 +46,8 @@ test('missing topics: the start is refused with each name and the command that m
   expect(await child.ended).toBe(1)
   const text = textOf(child)
   expect(text).toMatch(/error: \d+ of \d+ topics are missing/)
-  for (const topic of [bare.topics.deliveries, bare.topics.laneState, ...bare.topics.tiers, ...bare.topics.events]) expect(text).toContain(topic)
+  for (const topic of [bare.topics.deliveries, bare.topics.laneState, ...bare.topics.tiers, ...bare.topics.events])
+    expect(text).toContain(topic)
   expect(text).toContain('Run `hooktide topics apply`.')
   await bare.apply()
   const service = await bare.up()
@@ -62,7 +63,9 @@ test('a drifted topic: the start is refused with the difference and the remedy; 
     (error: Error & { code?: string; details?: string[]; remedy?: string }) => error,
   )
   expect(refused?.code).toBe('topic.drift')
-  expect(refused?.details?.join('\n')).toMatch(new RegExp(`${topic}.*message.timestamp.type.*CreateTime.*LogAppendTime`))
+  expect(refused?.details?.join('\n')).toMatch(
+    new RegExp(`${topic}.*message.timestamp.type.*CreateTime.*LogAppendTime`),
+  )
   expect(refused?.details?.join('\n')).toMatch(new RegExp(`${topic}.*retention.ms.*60000`))
   expect(refused?.remedy).toContain('hooktide topics apply')
   await world.apply()

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decodeDelivery, deliveryHeader } from '../../src/core/delivery.ts'
-import { Ladder } from '../../src/core/ladder.ts'
 import type { InRecord } from '../../src/core/record.ts'
 import { createWorld, type Running, until, type World } from './world.ts'
 
@@ -43,7 +42,14 @@ test('A test provisions the tiers on a real broker and shows that a failed deliv
     expect(state?.configs.get('message.timestamp.type')?.value).toBe('LogAppendTime')
     expect(Number(state?.configs.get('retention.ms')?.value)).toBeGreaterThanOrEqual(3 * delayMs + 3 * 86_400_000)
   }
-  await long.subscribe(...cases.map(({ id, answer }) => long.subscription(id, long.endpoint.at(`/${id}`, () => answer))))
+  await long.subscribe(
+    ...cases.map(({ id, answer }) =>
+      long.subscription(
+        id,
+        long.endpoint.at(`/${id}`, () => answer),
+      ),
+    ),
+  )
   await long.produce({ id: 'e1' })
 
   const ladder = longService.service.pipeline.ladder
@@ -59,7 +65,13 @@ test('A test provisions the tiers on a real broker and shows that a failed deliv
     const delivery = decodeDelivery(record)
     expect(delivery).toMatchObject({
       ok: true,
-      value: { subscriptionId: id, eventId: 'e1', attempts: 1, dueMs: attempt?.dueMs, lastError: String(cases.find((c) => c.id === id)?.answer.status) },
+      value: {
+        subscriptionId: id,
+        eventId: 'e1',
+        attempts: 1,
+        dueMs: attempt?.dueMs,
+        lastError: String(cases.find((c) => c.id === id)?.answer.status),
+      },
     })
     expect(record.headers[deliveryHeader.attempts]?.toString()).toBe('1')
     expect(record.value?.toString()).toBe('e1')
@@ -72,7 +84,10 @@ test('A test provisions the tiers on a real broker and shows that a failed deliv
     }
     // Nowhere else.
     for (const tier of long.topics.tiers)
-      expect([tier, await inTier(long, tier.slice(long.prefix.length), id)]).toEqual([tier, tier === long.prefix + first ? record : null])
+      expect([tier, await inTier(long, tier.slice(long.prefix.length), id)]).toEqual([
+        tier,
+        tier === long.prefix + first ? record : null,
+      ])
   }
   expect(ladder.route(45_000)[0]).toBe('retry-10s')
   expect(ladder.route(90_000)[0]).toBe('retry-1m')
@@ -114,8 +129,13 @@ test('a scheduled delivery takes the whole route down the ladder, is delivered, 
   const hops = (await Promise.all([...new Set(route)].map((tier) => short.read(short.prefix + tier)))).flat()
   const first = hops.filter(({ headers }) => headers['ht-attempts']?.toString() === '1')
   expect(first).toHaveLength(route.length)
-  expect(new Set(first.map(({ headers }) => headers['ht-due']?.toString()))).toEqual(new Set([String(attempts[0]?.dueMs)]))
+  expect(new Set(first.map(({ headers }) => headers['ht-due']?.toString()))).toEqual(
+    new Set([String(attempts[0]?.dueMs)]),
+  )
   const { text } = await shortService.page('/metrics')
-  const promoted = [...text.matchAll(/^hooktide_tier_promoted_total\{tier="(.+)"\} (\d+)$/gm)].map(([, tier, n]) => [tier, Number(n)])
+  const promoted = [...text.matchAll(/^hooktide_tier_promoted_total\{tier="(.+)"\} (\d+)$/gm)].map(([, tier, n]) => [
+    tier,
+    Number(n),
+  ])
   expect(promoted.reduce((sum, [, n]) => sum + (n as number), 0)).toBe(hops.length)
 })

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { pipelineSettings, topicNames } from '../../src/app/pipeline-settings.ts'
 import { connectKafka, type Service, startService } from '../../src/app/service.ts'
-import { applyPlan, readPlan } from '../../src/cli/topic-actions.ts'
 import { readTopic } from '../../src/cli/read-topic.ts'
 import { SubscriptionStore } from '../../src/cli/subscription-store.ts'
+import { applyPlan, readPlan } from '../../src/cli/topic-actions.ts'
 import { readTopicSpecs } from '../../src/cli/topic-folder.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import type { Attempt } from '../../src/core/attempt.ts'
@@ -13,10 +13,10 @@ import type { Subscription } from '../../src/core/subscription.ts'
 import { createObserver, type ProcessObserver } from '../../src/observe/observer.ts'
 import type { Clock, Kafka, Producer, TopicAdmin } from '../../src/ports.ts'
 import { newSigningSecret } from '../../src/secrets/make-secret.ts'
-import { addresses, notingObserver } from '../support/kafka.ts'
 import { realClock } from '../support/clock.ts'
+import { addresses, notingObserver } from '../support/kafka.ts'
 import { Endpoint } from './endpoint.ts'
-import { type LogLine, Log } from './log.ts'
+import { Log, type LogLine } from './log.ts'
 
 export type Env = Record<string, string>
 
@@ -153,9 +153,7 @@ export class World {
   async subscribe(...subscriptions: (Subscription | { id: string; subscription: null })[]): Promise<void> {
     const store = new SubscriptionStore(this.kafka, this.topics.subscriptions, realClock)
     await store.read()
-    await store.write(
-      subscriptions.map((entry) => ('v' in entry ? { id: entry.id, subscription: entry } : entry)),
-    )
+    await store.write(subscriptions.map((entry) => ('v' in entry ? { id: entry.id, subscription: entry } : entry)))
   }
 
   async produce(...events: Event[]): Promise<void> {

@@ -107,6 +107,7 @@ export class Deliverer {
     if (lost) {
       // Somebody else may own the lanes already: nothing new may start, and what we would commit is fenced.
       this.#deps.executor.suspend()
+      for (const runner of this.#lanes.values()) void runner.hold()
       return
     }
     await this.#drain(deadlineMs, false)
@@ -119,7 +120,10 @@ export class Deliverer {
     const started = clock.mono()
     // The last second is for the commit.
     const budgetMs = Math.max(0, deadlineMs - started - commitReserveMs)
-    await this.#within(budgetMs, Promise.all([...this.#lanes.values()].map((runner) => runner.idle())))
+    await this.#within(
+      budgetMs,
+      Promise.all([...this.#lanes.values()].flatMap((runner) => [runner.hold(), runner.idle()])),
+    )
     await this.#within(
       Math.max(0, deadlineMs - clock.mono()),
       Promise.all([...this.#lanes.values()].map((runner) => runner.flush())),

@@ -25,6 +25,10 @@ export class LaneRunner {
   #epoch = 0
   #status: LaneStatus = 'lost'
   #session: LaneSession | null = null
+  /** The producer of a gain under way, and its fencing. */
+  #gaining: { readonly producer: TransactionalProducer; readonly fenced: Promise<void> } | null = null
+  /** A rejoin is under way: nothing may be fenced that may be another's when it is over. */
+  #held = false
   #failures = 0
   /** Mono ms of the last failure: before fencing again, our membership must have been confirmed since. */
   #failedAtMs: number | null = null
@@ -63,7 +67,17 @@ export class LaneRunner {
 
   /** After a rejoin in which the lane stayed ours: everything is paused, positions are the committed ones. */
   keep(): void {
+    this.#held = false
     this.#session?.read()
+  }
+
+  /**
+   * Before a rejoin: fences no more, until `keep`. Resolves when a fence on its way is answered: the coordinator may take
+   * its time over it, and one that it gets to after the lane's next owner fenced would fence that one.
+   */
+  async hold(): Promise<void> {
+    this.#held = true
+    await this.#gaining?.fenced
   }
 
   onBatch(batch: FetchedBatch): void {
@@ -74,6 +88,8 @@ export class LaneRunner {
   async lose(): Promise<void> {
     this.#epoch++
     this.#status = 'lost'
+    // A fence that is still being repeated must not be.
+    if (this.#gaining !== null) await closeProducer(this.#gaining.producer, this.#deps.world)
     await this.#shut()
   }
 
@@ -90,17 +106,20 @@ export class LaneRunner {
   async #gain(epoch: number): Promise<void> {
     const { world, kafka, transactionalIdPrefix } = this.#deps
     while (this.#epoch === epoch) {
-      if (!this.#confirmed()) {
+      if (this.#held || !this.#confirmed()) {
         await this.#wait(200)
         continue
       }
       const producer = kafka.transactional(`${transactionalIdPrefix}${this.partition}`)
       try {
-        await producer.fence()
+        const fencing = producer.fence()
+        this.#gaining = { producer, fenced: fencing.catch(() => undefined) }
+        await fencing
         const contents = await this.#load(epoch)
         if (contents !== null) return this.#run(epoch, producer, contents)
         await closeProducer(producer, world)
       } catch (error) {
+        if (this.#epoch !== epoch) return closeProducer(producer, world)
         const fields = {
           lane: this.partition,
           error: messageOf(error),
@@ -111,6 +130,8 @@ export class LaneRunner {
         world.observer.log('warn', 'lane.gain_failed', fields)
         await closeProducer(producer, world)
         await this.#backOff()
+      } finally {
+        if (this.#gaining?.producer === producer) this.#gaining = null
       }
     }
   }

@@ -6,7 +6,11 @@ import { between, pick } from './random.ts'
  * jumps, compaction, retention. Returns what ends them, together with the random faults of calls: afterwards the world is
  * well, and everything must come to its end.
  */
-export function unleash(broker: MemoryBroker): () => void {
+export function unleash(
+  broker: MemoryBroker,
+  /** Processes that are left alone, and topics that retention never takes from. */
+  spare: { readonly processes?: readonly string[]; readonly topics?: readonly string[] } = {},
+): () => void {
   const { clock, dice } = broker
   const { faults } = dice
   const cancels = new Map<string, () => void>()
@@ -26,7 +30,7 @@ export function unleash(broker: MemoryBroker): () => void {
   }
   const random = (name: string) => dice.stream(name)
   const anyProcess = (name: string) => {
-    const alive = broker.processes()
+    const alive = broker.processes().filter(({ id }) => spare.processes?.includes(id) !== true)
     return alive.length === 0 ? null : pick(random(name), alive)
   }
 
@@ -56,7 +60,8 @@ export function unleash(broker: MemoryBroker): () => void {
   })
   every('retention', faults.retentionEveryMs, () => {
     // A compacted topic has no retention.
-    const topics = broker.topics().filter((topic) => broker.topicOptions(topic).compacted !== true)
+    const lasts = (topic: string) => broker.topicOptions(topic).compacted === true || spare.topics?.includes(topic)
+    const topics = broker.topics().filter((topic) => !lasts(topic))
     const log = pick(random('retention'), broker.logs(pick(random('retention'), topics)))
     broker.truncate(log.topic, log.partition, between(random('retention'), log.start, log.end))
   })

@@ -1,5 +1,5 @@
 import { deliveryEvent, eventName, finals, group } from './check-posts.ts'
-import type { Evidence, Place } from './evidence.ts'
+import { type Evidence, isLost, type Place } from './evidence.ts'
 
 /** (4) What holds at any time: positions never pass an undone record and never go back, and no move happens twice. */
 export function checkLog(evidence: Evidence): string[] {
@@ -12,7 +12,7 @@ export function checkEnd(evidence: Evidence): string[] {
 }
 
 /** A source record may be passed when its attempt is over and what follows from it is in the log. */
-function committedBelowUndone({ positions, places, posts, settled }: Evidence): string[] {
+function committedBelowUndone({ positions, places, posts, settled, losses }: Evidence): string[] {
   const lines: string[] = []
   const repeated = repeatsIn(places)
   const sources = group(
@@ -23,6 +23,7 @@ function committedBelowUndone({ positions, places, posts, settled }: Evidence): 
   const postsOf = group(posts, (p) => `${p.deliveryId} ${p.attempt}`)
   const settledOf = group(settled, (s) => `${s.attempt.deliveryId} ${s.attempt.attempt}`)
   const isDone = (record: Place, byMs: number): boolean => {
+    if (isLost(record, losses)) return true
     const { id, attempts } = record.delivery
     const next = `${id} ${attempts + 1}`
     if ((settledOf.get(next) ?? []).some((s) => s.appendedMs <= byMs && s.attempt.settlement !== 'released'))
@@ -64,7 +65,7 @@ function committedBelowUndone({ positions, places, posts, settled }: Evidence): 
  * Each (delivery, attempt) is in a tier at most once, but for a long wait that takes it through the same tier again: then
  * the one before was ripe. And a death is final.
  */
-function movedTwice({ places }: Evidence): string[] {
+function movedTwice({ places, faults }: Evidence): string[] {
   const moves = group(
     places.filter((p) => p.kind === 'dead' || p.kind === 'tier'),
     (p) => `${p.topic} ${p.delivery.id} ${p.delivery.attempts}`,
@@ -73,7 +74,9 @@ function movedTwice({ places }: Evidence): string[] {
     same.flatMap((move, i) => {
       const before = same[i - 1]
       if (before === undefined) return []
-      if (move.kind === 'tier' && move.appendedMs >= before.appendedMs + before.delayMs) return []
+      // Nor can a process whose clock was stepped tell when that is.
+      const stepped = faults.some((f) => f.kind === 'jump' && f.atMs <= move.appendedMs)
+      if (move.kind === 'tier' && (stepped || move.appendedMs >= before.appendedMs + before.delayMs)) return []
       return [`move: ${placeName(before)} and ${placeName(move)} are the same`]
     }),
   )
@@ -106,7 +109,7 @@ function isAfter({ delivery: a }: Place, { delivery: b }: Place): boolean {
 function unfinished(evidence: Evidence): string[] {
   const { expected, posts, places, losses } = evidence
   const final = finals(
-    evidence,
+    { places, settled: evidence.settled },
     group(posts, (p) => p.deliveryId),
   )
   const repeated = repeatsIn(places)
@@ -119,10 +122,7 @@ function unfinished(evidence: Evidence): string[] {
     const known = placesOf.get(name) ?? []
     // What became a delivery comes to an end, whatever became of its subscription.
     if (final.has(name) || (e.optional === true && known.length === 0)) return []
-    const lost = known.some((p) =>
-      losses.some((l) => l.topic === p.topic && l.partition === p.partition && p.offset < l.to),
-    )
-    if (lost) return []
+    if (known.some((p) => isLost(p, losses))) return []
     const last = known.sort((a, b) => b.appendedMs - a.appendedMs)[0]
     return [
       last === undefined

@@ -1,4 +1,4 @@
-import type { Evidence, Expected } from './evidence.ts'
+import { type Evidence, type Expected, isLost } from './evidence.ts'
 import type { FaultEntry } from './memory-broker.ts'
 import type { PostEntry } from './receiver.ts'
 
@@ -116,11 +116,19 @@ function order(evidence: Evidence, byDelivery: ReadonlyMap<string, readonly Post
   const lines: string[] = []
   const ordered = evidence.expected.filter((e) => e.ordered && (e.key !== null || e.line !== undefined))
   const finalMs = finals(evidence, byDelivery)
+  const lost = new Set(
+    evidence.places
+      .filter((p) => isLost(p, evidence.losses))
+      .map(({ delivery }) => deliveryEvent(delivery))
+      .filter((name) => !finalMs.has(name)),
+  )
   const known = new Map(ordered.map((e) => [eventName(e), e]))
   const rankOf = (e: PostEntry | Expected) => known.get(eventName(e))?.rank ?? e.sequence
   const postsOf = group(evidence.posts, (p) => known.get(eventName(p))?.line ?? lineName(p))
   for (const [line, wanted] of group(ordered, (e) => e.line ?? lineName(e))) {
-    const sorted = wanted.filter((e) => e.optional !== true).sort((a, b) => rankOf(a) - rankOf(b))
+    const sorted = wanted
+      .filter((e) => e.optional !== true && !lost.has(eventName(e)))
+      .sort((a, b) => rankOf(a) - rankOf(b))
     let previous: PostEntry | undefined
     for (const post of postsOf.get(line) ?? []) {
       const rank = rankOf(post)
@@ -188,8 +196,15 @@ function early(
     places.filter((place) => place.kind === 'tier'),
     (place) => `${place.delivery.id} ${place.delivery.attempts}`,
   )
+  const jumps = faults.some((f) => f.kind === 'jump')
   for (const posts of byDelivery.values()) {
     for (const post of posts) {
+      const before = posts.findLast((p) => p.attempt === post.attempt - 1 && (p.endMs ?? post.startMs) < post.startMs)
+      const askedMs = (before?.endMs ?? 0) + (before?.retryAfterMs ?? 0)
+      // Our clock has whole milliseconds.
+      if (!jumps && post.startMs + 1 < askedMs) {
+        lines.push(`early: ${postName(post)} although the endpoint asked to wait until ${ms(askedMs)}`)
+      }
       const waits = (tiers.get(`${post.deliveryId} ${post.attempt - 1}`) ?? []).filter(
         (p) => p.appendedMs < post.startMs,
       )

@@ -68,6 +68,7 @@ export function flaky(chance: number): Endpoint {
     { t: 'status', status: 503, afterMs: usualMs },
     { t: 'status', status: 500, afterMs: 80 },
     { t: 'status', status: 429, afterMs: usualMs, retryAfter: '1' },
+    { t: 'status', status: 503, afterMs: usualMs, retryAfter: '5' },
     { t: 'failure', class: 'reset', afterMs: 20, arrived: true },
     { t: 'failure', class: 'connect', afterMs: usualMs, arrived: false },
   ]

@@ -142,3 +142,8 @@ function linesLeft(broker: MemoryBroker, topic: string): string[] {
   }
   return [...last].filter(([, open]) => open).map(([key]) => key)
 }
+
+/** Retention has taken it, so it is counted instead of delivered. */
+export function isLost(place: Place, losses: readonly Loss[]): boolean {
+  return losses.some((l) => l.topic === place.topic && l.partition === place.partition && place.offset < l.to)
+}

@@ -30,6 +30,7 @@ function post(
     startWallMs: startMs,
     endMs,
     acceptedMs: endMs,
+    retryAfterMs: null,
     outcome: endMs === null ? 'open' : 'status 200',
     ...more,
   }

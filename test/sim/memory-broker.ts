@@ -35,6 +35,8 @@ export interface MemoryBrokerOptions {
   readonly initialRebalanceDelayMs?: number
   readonly transactionTimeoutMs?: number
   readonly requestTimeoutMs?: number
+  /** An empty long poll waits at least so long: it saves a simulation most of its timers and changes nothing else. */
+  readonly longPollMs?: number
   /** What the broker's wall clock shows above the simulation's. */
   readonly clockOffsetMs?: number
 }
@@ -91,6 +93,7 @@ export class MemoryBroker implements MemoryCore {
       sessionTimeoutMs: options.sessionTimeoutMs ?? 10_000,
       maxFetchRecords: options.maxFetchRecords ?? 100,
       requestTimeoutMs: options.requestTimeoutMs ?? 5_000,
+      longPollMs: options.longPollMs ?? 0,
     }
     const markers = randomStream(this.#seed, 'markers')
     this.transactions = new Transactions(clock, {

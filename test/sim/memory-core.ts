@@ -16,6 +16,7 @@ export interface MemoryCore extends LinkWorld {
     readonly sessionTimeoutMs: number
     readonly maxFetchRecords: number
     readonly requestTimeoutMs: number
+    readonly longPollMs: number
   }
   hasTopic(topic: string): boolean
   /** Throws `unknown-topic`. */

@@ -44,7 +44,7 @@ export class MemoryReader implements LogReader {
     if (at.from > log.end) throw new ProtocolError('out-of-range')
     let read = this.#read(log, at.from, at.maxBytes)
     if (read.t === 'records' && read.records.length === 0 && (at.maxWaitMs ?? 0) > 0) {
-      await this.#something(log, at.maxWaitMs ?? 0)
+      await this.#something(log, Math.max(at.maxWaitMs ?? 0, this.#core.settings.longPollMs))
       read = this.#read(log, at.from, at.maxBytes)
     }
     const { topic, partition } = at

@@ -61,7 +61,10 @@ export interface Plan {
   readonly faultsUntilMs: number
   readonly faults: Faults
   readonly small: boolean
+  readonly maxFetchRecords: number
   readonly maxAttempts: number
+  /** Circuit breakers on, and little credit for dead letters. */
+  readonly circuits: boolean
   /** When all must be final, counted from the end of the faults. */
   readonly boundMs: number
 }
@@ -121,7 +124,9 @@ export function planOf(seed: number, mode: Mode, only: readonly string[] | null 
     faults: faultsOf(seed, mode, random, only),
     small: chance(0.6),
     maxAttempts: between(random, 2, 5),
-    boundMs: mode === 'safety' ? 1_800_000 : 240_000,
+    circuits: chance(0.4),
+    maxFetchRecords: pick(random, [3, 20, 100]),
+    boundMs: mode === 'safety' ? 3_600_000 : 900_000,
   }
 }
 

@@ -26,6 +26,8 @@ export interface PostEntry {
   endMs: number | null
   /** When the endpoint took the body and said 2xx; null: it did not. */
   acceptedMs: number | null
+  /** What the endpoint asked for, ms; null: nothing, or it was not heard. */
+  retryAfterMs: number | null
   outcome: 'open' | 'interrupted' | `status ${number}` | `failure ${string}`
 }
 
@@ -98,6 +100,7 @@ export class Receiver {
       startWallMs: this.#clock.now(),
       endMs: null,
       acceptedMs: null,
+      retryAfterMs: null,
       outcome: 'open',
     }
     this.posts.push(entry)
@@ -148,9 +151,10 @@ export class Receiver {
       const { status, retryAfter = null } = answer
       if (status >= 200 && status < 300) entry.acceptedMs ??= this.#clock.mono()
       const excerpt = Buffer.from(`status ${status}`)
-      this.#back(process, () =>
-        finish(`status ${status}`, (durationMs) => ({ t: 'response', status, retryAfter, excerpt, durationMs })),
-      )
+      this.#back(process, () => {
+        if (entry.outcome === 'open' && retryAfter !== null) entry.retryAfterMs = Number(retryAfter) * 1_000
+        finish(`status ${status}`, (durationMs) => ({ t: 'response', status, retryAfter, excerpt, durationMs }))
+      })
     })
   }
 

@@ -6,7 +6,7 @@ import { delivers } from './endpoints.ts'
 import { collectEvidence, type Evidence, type Expected } from './evidence.ts'
 import { checkJournal } from './journal.ts'
 import { type Mode, type Plan, type PlannedSubscription, planOf } from './plan.ts'
-import { layout, type Mistake, World } from './world.ts'
+import { layout, type Mistake, tierDelays, World } from './world.ts'
 
 export interface RunOptions {
   readonly faults?: readonly string[] | null
@@ -30,10 +30,9 @@ interface Produced {
   offset: number
   /** Life of the events topic: it may be recreated. */
   readonly life: number
-  readonly wanted: readonly Subscription[]
+  wanted: readonly { subscription: Subscription; maybe: boolean }[]
   readonly key: string | null
   readonly sequence: number
-  ackMs: number
 }
 
 /** One seed from beginning to end: a world, its faults, their end, and the verdict. */
@@ -63,10 +62,11 @@ class Run {
       eventPartitions: plan.eventPartitions,
       workers: plan.workers,
       ...(options.mistake === undefined ? {} : { mistake: options.mistake }),
-      broker: { faults: plan.faults },
+      broker: { faults: plan.faults, maxFetchRecords: plan.maxFetchRecords },
       settings: {
         policy: { maxAttempts: plan.maxAttempts, baseMs: 500, factor: 3, capMs: 6_000, retryAfterCapMs: 10_000 },
         ...(plan.small ? small : {}),
+        ...(plan.circuits ? { circuit: { ...breaker }, deadCredit: 3 } : {}),
       },
       ...(verbose === undefined
         ? {}
@@ -87,7 +87,7 @@ class Run {
     }
     const first = plan.subscriptions.filter(({ atMs }) => atMs < 0).map((s) => this.#subscribe(s))
     await clock.drive(Promise.all(first))
-    const endFaults = unleash(world.broker)
+    const endFaults = unleash(world.broker, spared)
     world.startAll()
     const beginMs = clock.mono()
     const at = (ms: number, fn: () => void) => clock.after(Math.max(0, beginMs + ms - clock.mono()), fn)
@@ -100,12 +100,21 @@ class Run {
         if (who !== undefined) void world.restart(who, 300)
       })
     }
-    if (plan.recreateAtMs !== null) at(plan.recreateAtMs, () => this.#recreate())
+    let recreated = Promise.resolve()
+    if (plan.recreateAtMs !== null) {
+      at(plan.recreateAtMs, () => {
+        recreated = this.#recreate()
+      })
+    }
     await clock.advance(plan.faultsUntilMs)
     endFaults()
+    await clock.drive(recreated)
     await this.#settleSubscriptions()
     const ended = await this.#drain()
-    if (!ended) this.#problems.push(`stuck: not everything is final ${plan.boundMs / 1000} s after the last fault`)
+    if (!ended)
+      this.#problems.push(
+        `stuck: not everything is final ${plan.boundMs / 1000} s after the last fault, or nothing moves any more`,
+      )
     const evidence = this.#evidence()
     const problems = [...this.#problems, ...world.fatal.map((f) => `fatal: ${f}`)]
     problems.push(...checkJournal(evidence, { ended: true }))
@@ -173,43 +182,52 @@ class Run {
         ['event-type', type],
         ['event-id', name],
       ])
-      // Acknowledged subscriptions see it; one that is being written now may or may not.
-      const index = new MatchIndex()
-      for (const s of world.subscriptions.values()) index.set(s)
+      const before = new Map([...world.writes].map(([id, { begun, done }]) => [id, { begun, done }]))
+      const matching = (subscriptions: ReadonlyMap<string, Subscription>) => {
+        const index = new MatchIndex()
+        for (const s of subscriptions.values()) index.set(s)
+        return index.match('default', type)
+      }
+      const sure = matching(world.acknowledged)
       const produced: Produced = {
         name,
         partition,
         offset: -1,
         life: this.#life,
-        wanted: index.match('default', type),
+        wanted: [],
         key,
         sequence,
-        ackMs: world.clock.mono(),
       }
       this.#produced.push(produced)
       produced.offset = await world.append({ topic: 'events', partition, key, value, headers })
-      produced.ackMs = world.clock.mono()
+      // What was acknowledged before it was produced sees it; what was written meanwhile may or may not.
+      const quiet = (id: string) => {
+        const then = before.get(id)
+        return then !== undefined && then.begun === then.done && then.begun === world.writes.get(id)?.begun
+      }
+      const possible = new Map([...sure, ...matching(world.subscriptions)].map((s) => [s.id, s]))
+      produced.wanted = [...possible.values()].map((s) => ({
+        subscription: s,
+        maybe: !quiet(s.id) || !sure.includes(s),
+      }))
     })
     this.#partitionTails.set(partition, next)
   }
 
   /** Somebody deletes and creates the topic while nothing runs. What was not routed yet is gone, and counted. */
-  #recreate(): void {
+  #recreate(): Promise<void> {
     const world = this.#world
     world.holdAll()
     this.#cutOff = true
-    void Promise.all(this.#partitionTails.values()).then(() => {
+    return Promise.all(this.#partitionTails.values()).then(async () => {
       for (const log of world.broker.logs('events')) world.broker.truncate('events', log.partition, log.end)
       world.broker.recreateTopic('events')
       this.#life++
-      world.clock.after(50, () => {
-        world.startAll()
-        // The routers must look before the new log has grown as long as the old one was.
-        world.clock.after(6_000, () => {
-          this.#cutOff = false
-          for (const event of this.#plan.events.slice(0, 30)) this.#produce(event)
-        })
-      })
+      world.startAll()
+      // The routers must look before the new log has grown as long as the old one was.
+      await new Promise<void>((resolve) => world.clock.after(6_000, resolve))
+      this.#cutOff = false
+      for (const event of this.#plan.events.slice(0, 30)) this.#produce(event)
     })
   }
 
@@ -232,7 +250,12 @@ class Run {
   async #drain(): Promise<boolean> {
     const world = this.#world
     const untilMs = world.clock.mono() + this.#plan.boundMs
+    // Nothing waits longer than a Retry-After at its cap: standing still for long is standing still for ever.
+    let moved = { sum: -1, atMs: 0 }
     while (world.clock.mono() < untilMs) {
+      const sum = world.receiver.posts.length + world.broker.group(layout.group).commits.length
+      if (sum !== moved.sum) moved = { sum, atMs: world.clock.mono() }
+      else if (world.clock.mono() - moved.atMs > 90_000) return false
       await world.clock.advance(200)
       // A 410 may come late.
       await this.#reactivate()
@@ -250,8 +273,9 @@ class Run {
         (l) => l.topic === 'events' && l.partition === event.partition && event.offset >= l.from && event.offset < l.to,
       )
       const old = this.#life > event.life
-      for (const { id, ordering } of event.wanted) {
-        const optional = this.#uncertain.has(id) || lost || old
+      for (const { subscription, maybe } of event.wanted) {
+        const { id, ordering } = subscription
+        const optional = maybe || this.#uncertain.has(id) || lost || old
         expected.push({
           subscription: id,
           key: event.key,
@@ -272,17 +296,26 @@ class Run {
     })
   }
 
-  /** The order of a whole subscription is that of its first appearance in `deliveries`. */
+  /** The order of a whole subscription is that of its first appearance in `deliveries`; what retention took counts last. */
   #lineRanks(): Map<string, number> {
+    const { broker } = this.#world
     const ranks = new Map<string, number>()
-    for (const { record } of this.#world.broker.committed('deliveries')) {
-      if (record === null) continue
-      const name = `${record.headers['ht-sub']}/${record.headers['ht-event']}`
-      if (!ranks.has(name)) ranks.set(name, ranks.size)
+    const places = broker.committed('deliveries').map(({ record, offset, partition }) => ({
+      name: `${record?.headers['ht-sub']}/${record?.headers['ht-event']}`,
+      gone: broker.losses.some((l) => l.topic === 'deliveries' && l.partition === partition && offset < l.to),
+    }))
+    const still = new Set(places.filter(({ gone }) => !gone).map(({ name }) => name))
+    for (const { name, gone } of places) {
+      if (!ranks.has(name) && !(gone && still.has(name))) ranks.set(name, ranks.size)
     }
     return ranks
   }
 }
+
+/** A head that retention takes from its tier is a scenario of its own. */
+const spared = { processes: ['operator'], topics: Object.keys(tierDelays) }
+
+const breaker = { failures: 4, failureRate: 0.8, minSamples: 10, windowMs: 5_000, openMs: 500, maxOpenMs: 4_000 }
 
 /** Bounds so small that parking, relief and pausing are the rule. */
 const small = {

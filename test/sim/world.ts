@@ -104,7 +104,12 @@ export class World {
   readonly receiver: Receiver
   readonly workers: Worker[] = []
   readonly fatal: string[] = []
+  /** As they are wanted to be; what is being written may not be known to anybody yet. */
   readonly subscriptions = new Map<string, Subscription>()
+  /** As they are acknowledged. */
+  readonly acknowledged = new Map<string, Subscription>()
+  /** Writes begun and writes acknowledged, per subscription. */
+  readonly writes = new Map<string, { begun: number; done: number }>()
   /** Appended events by place, for retention. */
   readonly #options: WorldOptions
   readonly #settings: PipelineSettings
@@ -123,6 +128,7 @@ export class World {
       rebalanceTimeoutMs: 8_000,
       transactionTimeoutMs: 10_000,
       requestTimeoutMs: 2_000,
+      longPollMs: 5_000,
       ...options.broker,
     })
     this.receiver = new Receiver(this.clock, { seed, timeoutMs: options.timeoutMs ?? 2_000 })
@@ -238,7 +244,16 @@ export class World {
   /** One after the other: a later state must not come before an earlier one that was repeated. */
   #tell(id: string, value: Buffer | null): Promise<void> {
     const record = { topic: 'subscriptions', partition: 0, key: id, value, headers: headerMap() }
-    const told = this.#told.then(() => this.append(record).then(() => {}))
+    const writes = this.writes.get(id) ?? { begun: 0, done: 0 }
+    this.writes.set(id, writes)
+    const now = this.subscriptions.get(id)
+    writes.begun++
+    const told = this.#told.then(async () => {
+      await this.append(record)
+      writes.done++
+      if (now === undefined) this.acknowledged.delete(id)
+      else this.acknowledged.set(id, now)
+    })
     this.#told = told
     return told
   }

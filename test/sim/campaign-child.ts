@@ -1,0 +1,13 @@
+import { runShare } from './campaign.ts'
+
+process.once('message', (share: Parameters<typeof runShare>[0]) => {
+  runShare(share).then(
+    (tally) => {
+      process.send?.(tally, () => process.exit(0))
+    },
+    (error) => {
+      console.error(error)
+      process.exit(1)
+    },
+  )
+})

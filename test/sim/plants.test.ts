@@ -1,0 +1,22 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { runShare } from './campaign.ts'
+import { plants } from './plants.ts'
+
+describe('planted mistakes', () => {
+  afterEach(() => {
+    expect(Object.keys(plants).length).toBeGreaterThanOrEqual(14)
+  })
+
+  it.each(Object.keys(plants))('%s is found', { timeout: 240_000 }, async (plant) => {
+    const tally = await runShare({
+      mode: 'safety',
+      from: 1,
+      seeds: 1_000,
+      faults: null,
+      plant,
+      stopAtFirst: true,
+      step: 1,
+    })
+    expect(tally.failures.length, `not found in ${tally.runs} seeds`).toBe(1)
+  })
+})

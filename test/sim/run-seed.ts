@@ -259,7 +259,10 @@ class Run {
       await world.clock.advance(200)
       // A 410 may come late.
       await this.#reactivate()
-      if (world.drained()) return true
+      if (!world.drained()) continue
+      // The last transaction's markers may still be on their way to the other topics.
+      await world.clock.advance(1_000)
+      return true
     }
     return false
   }

@@ -71,11 +71,15 @@ export class Crowd {
     return share?.diverted === true && share.waiting > this.#limits.keep
   }
 
-  /** Who is to be diverted now that the lane is full: everyone that holds more than it works off in a second. */
+  /**
+   * Who is to be diverted now that the lane is full: everyone that holds more than it works off in a second and, where
+   * others hold some too, more than twice its fair part. When all are slow alike, parking them all would help nobody.
+   */
   divert(nowMs: number): string[] {
     const found: string[] = []
+    const fair = this.#shares.size < 2 ? 0 : (2 * this.#total()) / this.#shares.size
     for (const [id, share] of this.#shares) {
-      if (share.waiting <= this.#limits.minShare) continue
+      if (share.waiting <= Math.max(this.#limits.minShare, fair)) continue
       const elapsedMs = nowMs - share.sinceMs
       if (elapsedMs >= windowMs) this.#roll(share, nowMs)
       else if (elapsedMs < settledMs && share.perSecond === 0) continue
@@ -89,6 +93,12 @@ export class Crowd {
 
   waiting(subscriptionId: string): number {
     return this.#shares.get(subscriptionId)?.waiting ?? 0
+  }
+
+  #total(): number {
+    let total = 0
+    for (const { waiting } of this.#shares.values()) total += waiting
+    return total
   }
 
   #roll(share: Share, nowMs: number): void {

@@ -4,6 +4,8 @@ import { between, pick, type Random, randomStream } from '../sim/random.ts'
 
 export const faultKinds = ['kill', 'term', 'stop', 'broker', 'both', 'join'] as const
 export type FaultKind = (typeof faultKinds)[number]
+/** A round of faults, or the measure of a rolling restart. */
+export type PlayKind = FaultKind | 'rolling'
 
 export interface PlannedSubscription {
   readonly id: string

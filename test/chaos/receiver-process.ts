@@ -1,17 +1,19 @@
 import { getPriority, setPriority } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { type FaultKind, planOf } from './plan.ts'
+import { type PlayKind, planOf } from './plan.ts'
 import { JournallingReceiver } from './receiver.ts'
+import { rollingSubscriptions } from './rolling-plan.ts'
 import { sessionMs } from './setting.ts'
 
 /**
- * The receiver as a process of its own, so that nothing the driver does delays an answer: `receiver-process.ts SEED FAULT
+ * The receiver as a process of its own, so that nothing the driver does delays an answer: `receiver-process.ts KIND SEED
  * RECORDS`. Says its address when it listens, and answers `open` and `journal`.
  */
-const [seed = '', fault = '', records = ''] = process.argv.slice(2)
+const [kind, seed, records] = process.argv.slice(2) as [PlayKind, string, string]
 const receiver = new JournallingReceiver(Number(seed))
-for (const { id, endpoint } of planOf(Number(seed), fault as FaultKind, Number(records), sessionMs).subscriptions)
-  receiver.serve(`/${id}`, id, endpoint)
+const subscriptions =
+  kind === 'rolling' ? rollingSubscriptions() : planOf(Number(seed), kind, Number(records), sessionMs).subscriptions
+for (const { id, endpoint } of subscriptions) receiver.serve(`/${id}`, id, endpoint)
 const delay = monitorEventLoopDelay({ resolution: 10 })
 delay.enable()
 try {

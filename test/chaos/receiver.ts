@@ -75,6 +75,7 @@ export class JournallingReceiver {
       endMs: null,
       acceptedMs: null,
       outcome: 'open',
+      retryAfterMs: null,
     }
     this.posts.push(entry)
     const end = (outcome: PostEntry['outcome']) => {
@@ -95,6 +96,7 @@ export class JournallingReceiver {
         request.socket.destroy()
         return
       }
+      if (answer.retryAfter !== undefined) entry.retryAfterMs = Number(answer.retryAfter) * 1_000
       end(`status ${answer.status}`)
       const headers = answer.retryAfter === undefined ? {} : { 'retry-after': answer.retryAfter }
       response.writeHead(answer.status, headers).end(`status ${answer.status}\n`)

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 import type { PostEntry } from '../sim/receiver.ts'
-import type { FaultKind } from './plan.ts'
+import type { PlayKind } from './plan.ts'
 
 interface Answers {
   readonly listening: { readonly base: string }
@@ -19,9 +19,9 @@ export class RemoteReceiver {
   readonly base: Promise<string>
   readonly #child: ChildProcess
 
-  constructor(seed: number, fault: FaultKind, records: number) {
+  constructor(kind: PlayKind, seed: number, records: number) {
     const script = join(import.meta.dirname, 'receiver-process.ts')
-    this.#child = fork(script, [String(seed), fault, String(records)], { serialization: 'advanced' })
+    this.#child = fork(script, [kind, String(seed), String(records)], { serialization: 'advanced' })
     this.base = this.#answer('listening').then(({ base }) => base)
   }
 

@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/config.ts'
 export const secretName = 'HOOKTIDE_SECRET_CHAOS'
 
 export const sessionMs = 9_000
-const lanes = 6
+export const lanes = 6
 
 /**
  * A topology of the round's own, quick in everything: short tiers, small commit intervals, the shortest session that

@@ -60,26 +60,71 @@ export function recordBytes(record: Pick<InRecord, 'key' | 'value' | 'headers'>)
 
 /**
  * The same record in memory of its own. What was read is a slice of a whole fetch response (megabytes); what is held
- * for longer than it takes to pass it on must not keep that alive.
+ * for longer than it takes to pass it on must not keep that alive. Its headers are made anew each time they are asked
+ * for: a delivery has a dozen, only a move needs them, and as objects they would take more memory than its body.
  */
 export function ownedRecord(record: InRecord): InRecord {
-  let bytes = (record.key?.length ?? 0) + (record.value?.length ?? 0)
-  for (const name in record.headers) bytes += (record.headers[name] as Buffer).length
-  const memory = Buffer.allocUnsafeSlow(bytes)
-  let at = 0
-  const own = (part: Buffer): Buffer => {
-    const slice = memory.subarray(at, at + part.length)
-    part.copy(slice)
-    at += part.length
-    return slice
+  return new OwnedRecord(record)
+}
+
+class OwnedRecord implements InRecord {
+  readonly offset: number
+  readonly timestampMs: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  /** Key, value, then of each header four bytes of length and the value. */
+  readonly #memory: Buffer
+  readonly #headersFrom: number
+  readonly #names: readonly string[]
+
+  constructor({ offset, timestampMs, key, value, headers }: InRecord) {
+    this.offset = offset
+    this.timestampMs = timestampMs
+    this.#names = namesOf(headers)
+    this.#headersFrom = (key?.length ?? 0) + (value?.length ?? 0)
+    let bytes = this.#headersFrom
+    for (const name of this.#names) bytes += 4 + (headers[name] as Buffer).length
+    this.#memory = Buffer.allocUnsafeSlow(bytes)
+    this.key = key === null ? null : this.#own(key, 0)
+    this.value = value === null ? null : this.#own(value, key?.length ?? 0)
+    let at = this.#headersFrom
+    for (const name of this.#names) {
+      const part = headers[name] as Buffer
+      at = this.#memory.writeUInt32LE(part.length, at)
+      part.copy(this.#memory, at)
+      at += part.length
+    }
   }
-  const headers = headerMap()
-  for (const name in record.headers) headers[name] = own(record.headers[name] as Buffer)
-  return {
-    offset: record.offset,
-    timestampMs: record.timestampMs,
-    key: record.key === null ? null : own(record.key),
-    value: record.value === null ? null : own(record.value),
-    headers,
+
+  get headers(): HeaderMap {
+    const headers = headerMap()
+    let at = this.#headersFrom
+    for (const name of this.#names) {
+      const from = at + 4
+      at = from + this.#memory.readUInt32LE(at)
+      headers[name] = this.#memory.subarray(from, at)
+    }
+    return headers
   }
+
+  #own(part: Buffer, at: number): Buffer {
+    part.copy(this.#memory, at)
+    return this.#memory.subarray(at, at + part.length)
+  }
+}
+
+let lastNames: readonly string[] = []
+
+/** One record has the names of the last: they share the list. */
+function namesOf(headers: HeaderMap): readonly string[] {
+  let same = 0
+  for (const name in headers) {
+    if (lastNames[same] !== name) {
+      same = -1
+      break
+    }
+    same++
+  }
+  if (same !== lastNames.length) lastNames = Object.keys(headers)
+  return lastNames
 }

@@ -44,7 +44,8 @@ export class LaneGate {
 
   /** What an operator has ordered about it; null: nothing. */
   verdict(work: Work): Verdict | null {
-    return this.#world.orders.verdict(work.delivery, lineKeyIn(work), this.#world.clock.now())
+    const { orders, clock } = this.#world
+    return orders.size === 0 ? null : orders.verdict(work.delivery, lineKeyIn(work), clock.now())
   }
 
   started(subscription: Subscription): void {

@@ -25,9 +25,9 @@ export class LaneWorks {
 
   /** A work for a record, or why there can be none. `tier`: index, −1 for other sources. */
   read(source: Work['source'], tier: number, record: InRecord, line: Line<Work> | null): Work | string {
-    // Deliveries pass through within a moment; what comes from a tier or is parked waits for hours.
-    const kept = source === 'deliveries' ? record : ownedRecord(record)
-    const decoded = decodeDelivery(kept)
+    // Endpoints that take their time are enough: a few hundred works that wait would keep a hundred megabytes of responses.
+    const kept = ownedRecord(record)
+    const decoded = decodeDelivery({ value: kept.value, headers: record.headers })
     if (!decoded.ok) return decoded.reason
     return {
       delivery: decoded.value,

@@ -6,6 +6,7 @@ import { connect, runDemo, startService, systemClock } from './app.ts'
 import type { CliDeps, ServiceOptions } from './cli/deps.ts'
 import { runCli } from './cli/run.ts'
 import { messageOf } from './core/error.ts'
+import { LineBuffer } from './observe/line-buffer.ts'
 import { createObserver } from './observe/observer.ts'
 
 /** The process edge: arguments, environment, signals, exit code. The only file that knows `process`. */
@@ -26,6 +27,10 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 process.on('uncaughtException', (error) => fatal('uncaught exception', error))
 process.on('unhandledRejection', (error) => fatal('unhandled rejection', error))
 
+/** Log lines that are still on their way. */
+let lastWords = (): void => undefined
+process.on('exit', () => lastWords())
+
 function fatal(what: string, error: unknown): never {
   process.stderr.write(`${JSON.stringify({ level: 'fatal', event: 'process.fatal', what, error: messageOf(error) })}\n`)
   if (error instanceof Error && error.stack !== undefined) process.stderr.write(`${error.stack}\n`)
@@ -39,7 +44,9 @@ function commandObserver() {
 
 async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
   const { config, warnings } = loaded
-  const observer = createObserver({ clock, stream: process.stdout, level: config.observe.level })
+  const lines = new LineBuffer(process.stdout, clock)
+  lastWords = () => lines.flush()
+  const observer = createObserver({ clock, stream: lines, level: config.observe.level })
   for (const warning of warnings) observer.log('warn', 'config.warning', { warning })
   let failed: Error | null = null
   const service = await startService({
@@ -70,6 +77,7 @@ async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
   await service.stop()
   observer.log('info', 'service.stopped')
   observer.close()
+  lines.flush()
   if (failed !== null) throw failed
 }
 

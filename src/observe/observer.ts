@@ -52,7 +52,7 @@ export function createObserver(options: ObserverOptions): ProcessObserver {
       level: options.level ?? 'info',
       base: redactFields(options.base ?? {}),
       messageKey: 'event',
-      timestamp: () => `,"time":"${new Date(clock.now()).toISOString()}"`,
+      timestamp: createTimestamp(clock),
       formatters: { level: (label) => ({ level: label }) },
     },
     { write: (line: string) => stream.write(pretty ? prettyLine(line, colour) : line) },
@@ -121,4 +121,18 @@ export function createObserver(options: ObserverOptions): ProcessObserver {
     },
   }
   return observer
+}
+
+/** Formatting a date costs more than the rest of a line; many lines fall into one millisecond. */
+function createTimestamp(clock: Clock): () => string {
+  let atMs = Number.NaN
+  let text = ''
+  return () => {
+    const now = Math.floor(clock.now())
+    if (now !== atMs) {
+      atMs = now
+      text = `,"time":"${new Date(now).toISOString()}"`
+    }
+    return text
+  }
 }

@@ -14,7 +14,7 @@ import { Circuits } from './circuits.ts'
 import { ControlOrders } from './control-orders.ts'
 import type { CrowdLimits } from './crowd.ts'
 import { Deliverer } from './deliverer.ts'
-import { Executor, type ExecutorLimits } from './executor.ts'
+import { Executor, type ExecutorLimits, type Target } from './executor.ts'
 import type { CommitLimits } from './lane-committer.ts'
 import { type FlowLimits, MemoryBudget } from './lane-flow.ts'
 import { type LaneTopics, sourceTopics } from './lane-topics.ts'
@@ -132,14 +132,22 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     retryAfterCapMs: settings.policy.retryAfterCapMs,
     subscription,
   })
+  // Asked several times per delivery; a changed subscription is another object.
+  const targets = new WeakMap<Subscription, NonNullable<Target>>()
+  const targetOf = (id: string): Target => {
+    const found = subscriptions.get(id)
+    if (found === undefined) return null
+    let target = targets.get(found)
+    if (target === undefined) {
+      const { maxPerSubscription } = settings.executor
+      target = { origin: deps.originOf(found.url), maxInFlight: found.maxInFlight ?? maxPerSubscription }
+      targets.set(found, target)
+    }
+    return target
+  }
   const executor: Executor = new Executor(
     { ...settings.executor, leased: () => consumer !== null && consumer.leaseAgeMs() < settings.leaseMs },
-    (id) => {
-      const found = subscriptions.get(id)
-      return found === undefined
-        ? null
-        : { origin: deps.originOf(found.url), maxInFlight: found.maxInFlight ?? settings.executor.maxPerSubscription }
-    },
+    targetOf,
     (work) => attempter.run(work, executor),
   )
   const deliverer: Deliverer | null =

@@ -89,9 +89,12 @@ export class Circuit {
     }
   }
 
-  /** As a predecessor left it. */
+  /** As a predecessor left it; of several the one that says to wait longest. */
   restore(untilMs: number, openings: number): void {
-    if (this.#state.t !== 'closed' && this.#state.openings >= openings) return
+    const { t } = this.#state
+    if (t !== 'closed' && this.#state.openings > openings) return
+    if (t === 'half-open' && this.#state.openings === openings) return
+    if (t === 'open' && this.#state.openings === openings && this.#state.untilMs >= untilMs) return
     this.#state = { t: 'open', untilMs, openings }
   }
 

@@ -5,6 +5,7 @@ import { redact } from './redact.ts'
 /** Different values one label may take before the rest is `other`: a metric must never grow with the traffic. */
 const maxLabelValues = 100
 const maxLabelChars = 80
+const maxChildren = 5_000
 
 export type Labels = Readonly<Record<string, string>>
 
@@ -14,6 +15,9 @@ export class Metrics {
   readonly #counters = new Map<string, Counter>()
   readonly #timers = new Map<string, Histogram>()
   readonly #labelValues = new Map<string, Set<string>>()
+  /** By raw labels: cleaning and hashing them costs more than counting. */
+  readonly #counterChildren = new Map<string, Counter.Internal>()
+  readonly #timerChildren = new Map<string, Histogram.Internal<string>>()
 
   constructor(options: { readonly processMetrics: boolean }) {
     if (options.processMetrics) collectDefaultMetrics({ register: this.registry })
@@ -24,7 +28,13 @@ export class Metrics {
     const entry = catalogue[name]
     if (entry?.kind !== 'counter') return this.#unknown()
     if (!(n >= 0) || !Number.isFinite(n)) return true
-    this.#counter(name, entry).inc(this.#bounded(name, entry, labels), n)
+    const key = keyOf(name, entry, labels)
+    let child = this.#counterChildren.get(key)
+    if (child === undefined) {
+      child = this.#counter(name, entry).labels(this.#bounded(name, entry, labels))
+      if (this.#counterChildren.size < maxChildren) this.#counterChildren.set(key, child)
+    }
+    child.inc(n)
     return true
   }
 
@@ -32,7 +42,13 @@ export class Metrics {
     const entry = catalogue[name]
     if (entry?.kind !== 'timer') return this.#unknown()
     if (!Number.isFinite(ms)) return true
-    this.#timer(name, entry).observe(this.#bounded(name, entry, labels), Math.max(0, ms) / 1000)
+    const key = keyOf(name, entry, labels)
+    let child = this.#timerChildren.get(key)
+    if (child === undefined) {
+      child = this.#timer(name, entry).labels(this.#bounded(name, entry, labels))
+      if (this.#timerChildren.size < maxChildren) this.#timerChildren.set(key, child)
+    }
+    child.observe(Math.max(0, ms) / 1000)
     return true
   }
 
@@ -88,4 +104,10 @@ export class Metrics {
     }
     return bounded
   }
+}
+
+function keyOf(name: string, entry: MetricEntry, labels: Labels): string {
+  let key = name
+  for (const label of entry.labels ?? []) key += `\0${labels[label] ?? ''}`
+  return key
 }

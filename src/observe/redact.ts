@@ -33,13 +33,26 @@ export function redact(text: string): string {
 
 export function redactFields(fields: Fields): Record<string, string | number | boolean | null> {
   const clean: Record<string, string | number | boolean | null> = {}
-  for (const [name, value] of Object.entries(fields)) {
+  for (const name in fields) {
+    const value = fields[name]
     if (value === undefined) continue
-    if (secretNames.test(name)) clean[name] = '***'
+    if (isSecretName(name)) clean[name] = '***'
     else if (typeof value === 'string') clean[name] = redact(value)
     else clean[name] = value
   }
   return clean
+}
+
+/** Field names are few and come again with every line. */
+const judged = new Map<string, boolean>()
+
+function isSecretName(name: string): boolean {
+  let secret = judged.get(name)
+  if (secret === undefined) {
+    secret = secretNames.test(name)
+    if (judged.size < 1_000) judged.set(name, secret)
+  }
+  return secret
 }
 
 function cleanUrl(text: string): string {

@@ -2,46 +2,39 @@ import { groupNames, topicNames } from '../../src/cli/names.ts'
 import { readLatest, readTopic } from '../../src/cli/read-topic.ts'
 import type { Config } from '../../src/config.ts'
 import { decodeDelivery, lineHeader } from '../../src/core/delivery.ts'
-import type { Kafka, LogReader } from '../../src/ports.ts'
+import type { Kafka } from '../../src/ports.ts'
 import { decodeAttempt } from '../../src/schema/decode.ts'
 import type { Evidence, Place, Settled } from '../sim/evidence.ts'
+import { MarkedLog } from './marked-log.ts'
 import { committedPositions } from './offsets-log.ts'
 
 export type FromLogs = Pick<Evidence, 'places' | 'settled' | 'positions' | 'lines'> & {
   readonly problems: readonly string[]
 }
 
-/**
- * What a round left in Kafka, read committed. `settledMs`: when each settlement was seen committed while the round ran.
- * When a move became visible can't be read from the log, so no rule is held against it (`decidedMs` is infinite): the
- * settlement that stands in the same transaction is.
- */
-export async function collectLogs(
-  kafka: Kafka,
-  config: Config,
-  settledMs: ReadonlyMap<string, number>,
-): Promise<FromLogs> {
+/** What a round left in Kafka: all that is committed, and since when. */
+export async function collectLogs(kafka: Kafka, config: Config): Promise<FromLogs> {
   const topics = topicNames(config)
   const reader = kafka.reader()
+  const log = new MarkedLog(config.kafka.brokers.join(','))
   const problems: string[] = []
   try {
     const places: Place[] = []
     const read = async (kind: Place['kind'], topic: string, delayMs = 0) => {
-      places.push(...(await placesOf(reader, kind, topic, delayMs, problems)))
+      places.push(...(await placesOf(log, kind, topic, delayMs, problems)))
     }
     await read('deliveries', topics.deliveries)
     for (const { topic, delayMs } of topics.tiers) await read('tier', topic, delayMs)
     await read('parked', topics.parked)
     await read('dead', topics.dead)
     const settled: Settled[] = []
-    for await (const { record } of readTopic(reader, topics.attempts)) {
+    for (const { record, decidedMs } of await log.read(topics.attempts)) {
       const decoded = decodeAttempt(record)
       if (!decoded.ok) {
         problems.push(`log: a record of ${topics.attempts} can not be read: ${decoded.reason}`)
         continue
       }
       const attempt = decoded.value
-      const decidedMs = settledMs.get(`${attempt.deliveryId} ${attempt.attempt}`) ?? Number.POSITIVE_INFINITY
       settled.push({ appendedMs: record.timestampMs, decidedMs, attempt })
     }
     for await (const { record } of readTopic(reader, topics.rejected))
@@ -54,7 +47,7 @@ export async function collectLogs(
       settled,
       lines,
       problems,
-      positions: await committedPositions(reader, groupNames(config).deliverer),
+      positions: committedPositions(await log.read('__consumer_offsets'), groupNames(config).deliverer),
     }
   } finally {
     await reader.close()
@@ -62,14 +55,14 @@ export async function collectLogs(
 }
 
 async function placesOf(
-  reader: LogReader,
+  log: MarkedLog,
   kind: Place['kind'],
   topic: string,
   delayMs: number,
   problems: string[],
 ): Promise<Place[]> {
   const places: Place[] = []
-  for await (const { partition, record } of readTopic(reader, topic)) {
+  for (const { partition, record, decidedMs } of await log.read(topic)) {
     const decoded = decodeDelivery(record)
     if (!decoded.ok) {
       problems.push(`log: ${topic}/${partition}@${record.offset} can not be read: ${decoded.reason}`)
@@ -87,7 +80,7 @@ async function placesOf(
       offset,
       timestampMs,
       appendedMs: timestampMs,
-      decidedMs: Number.POSITIVE_INFINITY,
+      decidedMs,
       delayMs,
       delivery,
     })

@@ -26,7 +26,6 @@ const wakeMs = 1_000
 export function explainDuplicates(
   posts: readonly PostEntry[],
   settled: readonly Settled[],
-  settledMs: ReadonlyMap<string, number>,
   faults: readonly Struck[],
   sessionMs: number,
 ): Duplicates {
@@ -35,6 +34,10 @@ export function explainDuplicates(
   let oldestUncommittedMs = 0
   const last = new Map<string, PostEntry>()
   const accepted = new Map<string, PostEntry>()
+  const settledMs = new Map<string, number>()
+  for (const { attempt, decidedMs } of settled) {
+    if (attempt.settlement !== 'released') settledMs.set(`${attempt.deliveryId} ${attempt.attempt}`, decidedMs)
+  }
   const outcomes = new Map(settled.map(({ attempt }) => [`${attempt.deliveryId} ${attempt.attempt}`, attempt]))
   for (const post of posts) {
     const key = `${post.deliveryId} ${post.attempt}`

@@ -1,27 +1,21 @@
-import { readTopic } from '../../src/cli/read-topic.ts'
-import type { LogReader } from '../../src/ports.ts'
 import type { Position } from '../sim/evidence.ts'
+import type { Marked } from './marked-log.ts'
 
 /**
- * Every offset that a group has ever committed, in the order of the log: `__consumer_offsets`, read committed. Complete
+ * Every offset that a group has ever committed, in the order in which they came to count: `__consumer_offsets`. Complete
  * as long as its segment is not compacted, which takes 100 MB. Source: Kafka's OffsetCommitKey and OffsetCommitValue
  * (group-coordinator/src/main/resources/common/message).
  */
-export async function committedPositions(reader: LogReader, group: string): Promise<Position[]> {
+export function committedPositions(log: readonly Marked[], group: string): Position[] {
   const positions: Position[] = []
-  for await (const { record } of readTopic(reader, '__consumer_offsets')) {
+  for (const { record, decidedMs } of log.toSorted((a, b) => a.decidedMs - b.decidedMs)) {
     if (record.key === null || record.value === null) continue
     const key = new Fields(record.key)
     if (key.int16() > 1 || key.string() !== group) continue
     const [topic, partition] = [key.string(), key.int32()]
     const value = new Fields(record.value)
-    const version = value.int16()
-    const offset = value.int64()
-    if (version >= 3) value.int32()
-    // From version 4 on (Kafka 4.1) strings are compact.
-    if (version >= 4) value.compactString()
-    else value.string()
-    positions.push({ topic, partition, offset, atMs: value.int64() })
+    value.int16()
+    positions.push({ topic, partition, offset: value.int64(), atMs: decidedMs })
   }
   return positions
 }
@@ -51,15 +45,6 @@ class Fields {
 
   string(): string {
     return this.#take(this.int16())
-  }
-
-  compactString(): string {
-    let length = 0
-    for (let shift = 0; ; shift += 7) {
-      const byte = this.#bytes.readUInt8(this.#at++)
-      length |= (byte & 0x7f) << shift
-      if (byte < 0x80) return this.#take(length - 1)
-    }
   }
 
   #take(length: number): string {

@@ -32,19 +32,13 @@ export async function judge(
 ): Promise<Verdict> {
   const { kafka, watch, fleet, receiver, source } = stage
   const config: Config = stage.config
-  const logs = await collectLogs(kafka, config, watch.settledMs)
+  const logs = await collectLogs(kafka, config)
   const journal = await receiver.journal()
   const [posts, late] = withLateArrivals(journal.posts, logs.settled)
   const { maxAttempts } = config.retry
   const all = evidenceOf(subscriptions, { posts, source, logs, faults: fleet.faults, maxAttempts })
   const evidence = rebase(all, beganMs)
-  const { problems: unexplained, ...duplicates } = explainDuplicates(
-    posts,
-    logs.settled,
-    watch.settledMs,
-    fleet.faults,
-    sessionMs,
-  )
+  const { problems: unexplained, ...duplicates } = explainDuplicates(posts, logs.settled, fleet.faults, sessionMs)
   return {
     problems: [
       ...fleet.problems,

@@ -9,12 +9,10 @@ import { pause } from './wait.ts'
 const everyMs = 60
 
 /**
- * Looks at the running system from outside all the time: what is settled and since when everybody could know it, and
- * which offsets the lanes' group has committed.
+ * Looks at the running system from outside all the time: what is settled, and which offsets the lanes' group
+ * has committed.
  */
 export class Watch {
-  /** `delivery attempt` → when its settlement was first seen committed. */
-  readonly settledMs = new Map<string, number>()
   /** Deliveries with a final settlement. */
   readonly final = new Set<string>()
   /** Every change of a committed offset that was seen. */
@@ -66,18 +64,14 @@ export class Watch {
         let from = this.#next.get(partition) ?? 0
         while (from < end) {
           const batch = await reader.fetch({ topic, partition, from })
-          const seenMs = wallMs()
           for (const record of batch.records) {
             const decoded = decodeAttempt(record)
             if (!decoded.ok) {
               this.problems.push(`watch: ${topic}/${partition}@${record.offset} can not be read: ${decoded.reason}`)
               continue
             }
-            const { deliveryId, attempt, settlement } = decoded.value
-            if (settlement === 'released') continue
-            const key = `${deliveryId} ${attempt}`
-            if (!this.settledMs.has(key)) this.settledMs.set(key, seenMs)
-            if (settlement !== 'scheduled') this.final.add(deliveryId)
+            const { deliveryId, settlement } = decoded.value
+            if (settlement !== 'scheduled' && settlement !== 'released') this.final.add(deliveryId)
           }
           if (batch.nextOffset <= from) break
           from = batch.nextOffset

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { atOurEnd } from '../../src/broker/processes.ts'
 import { overridesOf, secretName } from './setting.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
@@ -45,15 +46,16 @@ export class Worker {
       env: { ...env, [secretName]: options.secret },
     })
     closeSync(log)
+    // It must not outlive this driver, however that ends.
+    const callOff = atOurEnd(process.env, 'kill -KILL "$0"', [String(this.#child.pid)])
     this.#ended = new Promise((resolve) => {
-      this.#child.once('error', (error) => {
-        this.#exit ??= error.message
+      const end = (exit: string) => {
+        this.#exit ??= exit
+        callOff()
         resolve()
-      })
-      this.#child.once('exit', (code, signal) => {
-        this.#exit ??= signal ?? `exit ${code}`
-        resolve()
-      })
+      }
+      this.#child.once('error', (error) => end(error.message))
+      this.#child.once('exit', (code, signal) => end(signal ?? `exit ${code}`))
     })
   }
 

@@ -48,8 +48,10 @@ export class Circuits {
       [originKey(origin), originVerdict(reply)],
     ] as const) {
       const known = this.#circuits.get(key)
-      if (verdict === 'undecided') known?.undecided()
-      else if (verdict === 'ok' && known === undefined) continue
+      if (verdict === 'undecided') {
+        known?.undecided()
+        if (known?.state.t === 'half-open') this.#offerAgain(key, known)
+      } else if (verdict === 'ok' && known === undefined) continue
       else {
         const circuit = known ?? new Circuit(this.#deps.policy)
         if (known === undefined) this.#circuits.set(key, circuit)
@@ -97,20 +99,37 @@ export class Circuits {
     return null
   }
 
+  /** The probe said nothing, and its lane may be another's by now: somebody else's work may be the next one. */
+  #offerAgain(key: string, circuit: Circuit): void {
+    this.#timer(key, againMs, () => {
+      if (circuit.state.t === 'half-open' && !circuit.state.probing) this.#deps.changed(key, false)
+    })
+  }
+
   #arm(key: string, circuit: Circuit): void {
     const { state } = circuit
     if (state.t !== 'open') return
-    this.#timers.get(key)?.()
     const { clock } = this.#deps
-    const cancel = clock.after(Math.max(0, state.untilMs - clock.now()), () => {
-      this.#timers.delete(key)
+    this.#timer(key, Math.max(0, state.untilMs - clock.now()), () => {
       // The wall clock may have been set back.
       if (circuit.allows(clock.now())) this.#deps.changed(key, false)
       else this.#arm(key, circuit)
     })
+  }
+
+  /** One per circuit: a new one takes the place of the old. */
+  #timer(key: string, ms: number, fn: () => void): void {
+    this.#timers.get(key)?.()
+    const cancel = this.#deps.clock.after(ms, () => {
+      this.#timers.delete(key)
+      fn()
+    })
     this.#timers.set(key, cancel)
   }
 }
+
+/** Longer than a lane waits before it offers an interrupted work again. */
+const againMs = 250
 
 export function subscriptionKey(id: string): string {
   return `sub ${id}`

@@ -9,7 +9,10 @@ const maxChildren = 5_000
 
 export type Labels = Readonly<Record<string, string>>
 
-/** Counters and timers of the catalogue, made when they are first used. */
+/**
+ * Counters and timers of the catalogue. Each is there from the start, at zero where it has no labels: an alert on a rate
+ * must see the first increment, and a dashboard the names.
+ */
 export class Metrics {
   readonly registry = new Registry()
   readonly #counters = new Map<string, Counter>()
@@ -21,6 +24,10 @@ export class Metrics {
 
   constructor(options: { readonly processMetrics: boolean }) {
     if (options.processMetrics) collectDefaultMetrics({ register: this.registry })
+    for (const [name, entry] of Object.entries(catalogue)) {
+      if (entry.kind === 'counter') this.#counter(name, entry)
+      else this.#timer(name, entry)
+    }
   }
 
   /** False: there is no such counter in the catalogue. */

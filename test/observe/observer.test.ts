@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { catalogue, exportedName } from '../../src/observe/catalogue.ts'
 import { createObserver, type LogStream, type ObserverOptions } from '../../src/observe/observer.ts'
 import { FakeClock } from '../sim/fake-clock.ts'
 
@@ -109,13 +110,14 @@ describe('metrics', () => {
     expect(lines.join('\n')).not.toContain('s1')
   })
 
-  it('registers a metric when it is first used, with its help', async () => {
-    const { made } = observer()
-    expect((await made.metrics()).body).not.toContain('hooktide_repeats_dropped_total')
+  it('has every metric from the start, with its help, and counters without labels at zero: a rate must see the first one', async () => {
+    const { made, page } = observer()
+    const { body } = await made.metrics()
+    for (const [name, { kind, help }] of Object.entries(catalogue))
+      expect(body).toContain(`# HELP ${exportedName(name, kind)} ${help}`)
+    expect(await page()).toContain('hooktide_repeats_dropped_total 0')
     made.count('repeats_dropped')
-    expect((await made.metrics()).body).toContain(
-      '# HELP hooktide_repeats_dropped_total Deliveries that a router wrote again',
-    )
+    expect(await page()).toContain('hooktide_repeats_dropped_total 1')
   })
 
   it('keeps the values of a label bounded', async () => {
@@ -147,7 +149,9 @@ describe('metrics', () => {
     made.time('commit', Number.POSITIVE_INFINITY)
     made.time('commit', -5)
     expect(await page()).toContain('hooktide_commit_seconds_sum 0')
-    expect((await page()).filter((line) => line.startsWith('hooktide_repeats'))).toEqual([])
+    expect((await page()).filter((line) => line.startsWith('hooktide_repeats'))).toEqual([
+      'hooktide_repeats_dropped_total 0',
+    ])
   })
 
   it('measures the process too, unless told not to', async () => {

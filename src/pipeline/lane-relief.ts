@@ -1,9 +1,17 @@
 import { overflowKeyOf } from '../core/line.ts'
+import type { OffsetTracker } from '../core/offset-tracker.ts'
 import { Crowd } from './crowd.ts'
 import type { LaneFlow } from './lane-flow.ts'
 import type { LaneWorld } from './lane-world.ts'
 import type { Lines } from './lines.ts'
-import type { WorkOwner } from './work.ts'
+import type { Work, WorkOwner } from './work.ts'
+
+export interface ReliefHost {
+  /** Something has left memory, or may start now. */
+  relieved(): void
+  /** To the smallest tier, with its attempts and its due time: the head of an ordered line is never parked. */
+  hop(work: Work): void
+}
 
 /** Makes room in a full lane: what does not move is parked. Knows who holds how much of the lane's memory. */
 export class Relief {
@@ -11,26 +19,54 @@ export class Relief {
   readonly #world: LaneWorld
   readonly #owner: WorkOwner
   readonly #flow: LaneFlow
-  readonly #relieved: () => void
+  readonly #host: ReliefHost
   #timer: (() => void) | null = null
 
-  constructor(world: LaneWorld, owner: WorkOwner, flow: LaneFlow, relieved: () => void) {
+  constructor(world: LaneWorld, owner: WorkOwner, flow: LaneFlow, host: ReliefHost) {
     this.#world = world
     this.#owner = owner
     this.#flow = flow
-    this.#relieved = relieved
+    this.#host = host
     this.crowd = new Crowd(world.crowd)
   }
 
-  /** Full for a while, not just for a moment: then relief is due. */
-  watch(lines: Lines): void {
-    if (this.#timer !== null || this.#flow.runs(0)) return
+  /** Full for a while, not just for a moment: then relief is due. `deliveries`: the tracker of that source. */
+  watch(lines: Lines, deliveries: OffsetTracker): void {
+    if (this.#timer !== null || !this.#pressed(deliveries)) return
     this.#timer = this.#world.clock.after(pressureMs, () => {
       this.#timer = null
-      if (this.#flow.runs(0)) return
-      this.#relieve(lines)
-      this.#relieved()
+      if (!this.#pressed(deliveries)) return
+      if (!this.#flow.runs(0)) this.#relieve(lines)
+      if (wide(deliveries)) this.#unpin(lines)
+      for (const { index } of [...this.#flow.pauses()]) if (index > 0) this.#unblock(lines, index - 1)
+      this.#host.relieved()
     })
+  }
+
+  #pressed(deliveries: OffsetTracker): boolean {
+    for (const _ of this.#flow.pauses()) return true
+    return wide(deliveries)
+  }
+
+  /** However few, what waits behind something holds back the watermark, and at the span's end the whole lane. */
+  #unpin(lines: Lines): void {
+    for (const line of [...lines]) {
+      if (!line.ordered || line.open.size > 0 || line.front.length + line.held.length === 0) continue
+      lines.relieve(line)
+      lines.pump(line)
+    }
+  }
+
+  /** Heads that are due but may not start (paused, circuit open) fill their tier: they go round once more. */
+  #unblock(lines: Lines, tier: number): void {
+    for (const line of [...lines]) {
+      const { head } = line
+      if (head === null || head.source !== 'tier' || head.tier !== tier || line.open.size > 0) continue
+      lines.pump(line)
+      if (line.head !== head) continue
+      line.head = null
+      this.#host.hop(head)
+    }
   }
 
   close(): void {
@@ -54,6 +90,11 @@ export class Relief {
       }
     }
   }
+}
+
+/** Well before the bound: until it is parked and committed, more comes. */
+function wide(tracker: OffsetTracker): boolean {
+  return tracker.span >= tracker.maxSpan / 2
 }
 
 const pressureMs = 250

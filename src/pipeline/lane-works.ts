@@ -59,6 +59,11 @@ export class LaneWorks {
     this.#flow.removed(index, work.bytes)
   }
 
+  /** It is not its subscription's any more, though not settled. */
+  left(work: Work): void {
+    this.crowd.left(work.delivery.subscriptionId, false, this.#world.clock.now())
+  }
+
   settled(work: Work): void {
     this.released(work)
     const { subscriptionId } = work.delivery

@@ -53,7 +53,13 @@ export class Lane implements WorkOwner {
     this.ledger = new Ledger(world.topics, start.partition, start)
     this.#gate = new LaneGate(world, this.ledger, start.circuits)
     this.#settling = new Settling(world, this.ledger, start.partition)
-    this.#relief = new Relief(world, this, flow, () => this.#changed())
+    this.#relief = new Relief(world, this, flow, {
+      relieved: () => this.#changed(),
+      hop: (work) => {
+        this.#works.left(work)
+        this.#hop(work, 0)
+      },
+    })
     this.#works = new LaneWorks(world, this, this.ledger, flow, this.#relief.crowd)
     this.#tiers = new LaneTiers(world, { ripe: (work) => this.#ripe(work), hop: (work, tier) => this.#hop(work, tier) })
     this.#strangers = new Strangers(
@@ -331,7 +337,7 @@ export class Lane implements WorkOwner {
 
   #changed(): void {
     this.flow.update(this.ledger.trackers)
-    this.#relief.watch(this.#lines)
+    this.#relief.watch(this.#lines, this.ledger.deliveries)
     this.#touched()
   }
 }

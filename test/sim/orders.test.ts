@@ -632,3 +632,37 @@ describe('circuits and credit', () => {
     expect(new Set([...dead, ...stage.accepted('a').map(({ deliveryId }) => deliveryId)]).size).toBe(60)
   })
 })
+
+test('what waits behind a head that is retried or held pins nothing: others go on past a whole span', async () => {
+  const busy: Endpoint = ({ attempt }) =>
+    attempt === 1 ? { t: 'status', status: 503, afterMs: 5, retryAfter: '10' } : delivers()({} as never)
+  const stage = await new Stage({ maxSpan: 64 }, 1, 1).start({ a: { endpoint: busy }, other: { endpoint: delivers() } })
+  await stage.order({ kind: 'tier', target: 'retry-1s', order: 'pause' })
+  await stage.advance(500)
+  await stage.produce('a', 'k', 4)
+  await stage.produce('other', null, 300)
+  expect(await stage.until(() => stage.accepted('other').length === 300, 5_000)).toBe(true)
+  await stage.order({ kind: 'tier', target: 'retry-1s', order: 'resume' })
+  await stage.drained()
+  expect(stage.sequences('a', 'k')).toEqual([0, 1, 2, 3])
+})
+
+test('heads that are due while their subscription is paused do not hold back the retries of others', async () => {
+  const stage = await new Stage(
+    { policy: { maxAttempts: 9, baseMs: 1_300, factor: 1, capMs: 1_300, retryAfterCapMs: 1_300 } },
+    1,
+    1,
+  ).start({
+    a: { endpoint: failsFirst(1) },
+    other: { endpoint: failsFirst(1), ordering: 'none' },
+  })
+  for (const i of upTo(80)) await stage.produce('a', `k${i}`)
+  expect(await stage.until(() => stage.posts('a').length >= 80)).toBe(true)
+  await stage.order({ kind: 'subscription', target: 'a', order: 'pause' })
+  await stage.advance(4_000)
+  await stage.produce('other', null, 20)
+  expect(await stage.until(() => stage.accepted('other').length === 20, 30_000)).toBe(true)
+  await stage.order({ kind: 'subscription', target: 'a', order: 'resume' })
+  await stage.drained()
+  for (const i of upTo(80)) expect(stage.sequences('a', `k${i}`)).toEqual([0])
+})

@@ -27,7 +27,7 @@ export interface PostEntry {
   /** When the endpoint took the body and said 2xx; null: it did not. */
   acceptedMs: number | null
   /** What the endpoint asked for, ms; null: nothing, or it was not heard. */
-  retryAfterMs: number | null
+  retryAfterMs?: number | null
   outcome: 'open' | 'interrupted' | `status ${number}` | `failure ${string}`
 }
 

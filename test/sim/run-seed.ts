@@ -51,6 +51,8 @@ class Run {
   readonly #uncertain = new Set<string>()
   readonly #partitionTails = new Map<number, Promise<unknown>>()
   #life = 0
+  /** Losses of the topic's former life. */
+  #lossesBefore = 0
   #cutOff = false
 
   constructor(plan: Plan, options: RunOptions) {
@@ -222,10 +224,14 @@ class Run {
     return Promise.all(this.#partitionTails.values()).then(async () => {
       for (const log of world.broker.logs('events')) world.broker.truncate('events', log.partition, log.end)
       world.broker.recreateTopic('events')
+      this.#lossesBefore = world.broker.losses.length
       this.#life++
       world.startAll()
       // The routers must look before the new log has grown as long as the old one was.
-      await new Promise<void>((resolve) => world.clock.after(6_000, resolve))
+      for (let routed = 0; routed < this.#plan.eventPartitions; ) {
+        await new Promise<void>((resolve) => world.clock.after(500, resolve))
+        routed = world.workers.reduce((n, { pipeline }) => n + [...(pipeline?.router?.streams ?? [])].length, 0)
+      }
       this.#cutOff = false
       for (const event of this.#plan.events.slice(0, 30)) this.#produce(event)
     })
@@ -272,9 +278,12 @@ class Run {
     const expected: Expected[] = []
     const ranks = this.#lineRanks()
     for (const event of this.#produced) {
-      const lost = world.broker.losses.some(
-        (l) => l.topic === 'events' && l.partition === event.partition && event.offset >= l.from && event.offset < l.to,
-      )
+      const lost = world.broker.losses
+        .slice(event.life === this.#life ? this.#lossesBefore : 0)
+        .some(
+          (l) =>
+            l.topic === 'events' && l.partition === event.partition && event.offset >= l.from && event.offset < l.to,
+        )
       const old = this.#life > event.life
       for (const { subscription, maybe } of event.wanted) {
         const { id, ordering } = subscription

@@ -16,6 +16,9 @@ export const rejectedHeader = {
   truncated: 'ht-rejected-truncated',
 } as const
 
+/** Stands on a record made up for one that can not be decoded; says why. */
+export const undecodableHeader = 'ht-undecodable'
+
 /** Room for a value and the original headers in a rejected record: below the 1 MiB a broker takes by default. */
 export const rejectedMaxBytes = 900_000
 

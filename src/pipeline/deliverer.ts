@@ -1,4 +1,5 @@
-import type { FetchedBatch, TopicPartition } from '../core/record.ts'
+import { type FetchedBatch, headerMap, type TopicPartition } from '../core/record.ts'
+import { undecodableHeader } from '../core/rejected.ts'
 import type { GroupConsumer } from '../ports.ts'
 import type { Executor } from './executor.ts'
 import { LaneRunner, type LaneRunnerDeps } from './lane-runner.ts'
@@ -38,9 +39,13 @@ export class Deliverer {
       onBatch: (batch) => this.#batch(batch),
       onUndecodable: (info) => {
         const { topic, partition, offset, nextOffset, reason } = info
-        this.#deps.world.observer.log('error', 'batch.undecodable', { topic, partition, offset, nextOffset, reason })
-        this.#deps.world.observer.count('batches_undecodable', 1, { topic })
-        this.#batch({ topic, partition, records: [], nextOffset, highWatermark: nextOffset })
+        const { observer, clock } = this.#deps.world
+        observer.log('error', 'batch.undecodable', { topic, partition, offset, nextOffset, reason, remedy })
+        observer.count('batches_undecodable', 1, { topic })
+        // A record in its place that says so: the lane puts it into `rejected`, and marks it done, in one transaction.
+        const headers = headerMap([[undecodableHeader, reason]])
+        const record = { offset, timestampMs: clock.now(), key: null, value: null, headers }
+        this.#batch({ topic, partition, records: [record], nextOffset, highWatermark: nextOffset })
       },
       onFatal: (error) => this.#deps.onFatal(error),
     })
@@ -169,3 +174,5 @@ export class Deliverer {
 }
 
 const commitReserveMs = 1_000
+
+const remedy = 'Only Hooktide may write to this topic: find out who else does, and take the right away.'

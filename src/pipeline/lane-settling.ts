@@ -1,7 +1,7 @@
 import type { Verdict } from '../core/orders.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { InRecord } from '../core/record.ts'
-import { rejectedRecord } from '../core/rejected.ts'
+import { rejectedRecord, undecodableHeader } from '../core/rejected.ts'
 import { policyFor } from '../core/retry-policy.ts'
 import { type Settlement, settle } from '../core/settle.ts'
 import type { Subscription } from '../core/subscription.ts'
@@ -75,10 +75,13 @@ export class Settling {
   /** A record of ours that can't be read: kept in `rejected`, with the reason. */
   reject(topic: string, record: InRecord, reason: string): void {
     const at = { topic, partition: this.#partition }
-    const parts = rejectedRecord(record, at, { code: 'delivery.unreadable', reason })
+    const undecodable = record.headers[undecodableHeader]?.toString()
+    const why =
+      undecodable === undefined ? { code: 'delivery.unreadable', reason } : { code: 'undecodable', reason: undecodable }
+    const parts = rejectedRecord(record, at, why)
     const partition = this.#partition % this.#world.rejectedPartitions
     this.#ledger.move({ topic: this.#world.topics.rejected, partition, ...parts })
-    this.#world.observer.log('error', 'delivery.unreadable', { ...at, offset: record.offset, reason })
+    this.#world.observer.log('error', 'delivery.unreadable', { ...at, offset: record.offset, reason: why.reason })
   }
 }
 

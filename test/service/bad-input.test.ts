@@ -215,6 +215,26 @@ test('records in `deliveries` that are none, or of a newer version, go to `rejec
   expect(service.log.of('delivery.unreadable')).toHaveLength(3)
 })
 
+test('a batch in `deliveries` that can not be unpacked goes to `rejected` by its place; the lane goes on', async () => {
+  const topic = world.topics.deliveries
+  await stock({}, async (producer) => {
+    await producer.send({ topic, compression: 1, messages: [{ partition: 1, value: Buffer.alloc(34 << 20) }] })
+  })
+  await goesOn()
+  const found = await until('in rejected', async () => {
+    const all = (await world.read(world.topics.rejected)).map(decodeRejected)
+    return all.find((entry) => entry.ok && entry.value.topic === topic && entry.value.code === 'undecodable')
+  })
+  expect(found).toMatchObject({
+    ok: true,
+    value: { partition: 1, reason: expect.stringMatching(/unpacks to more than/) },
+  })
+  const lines = service.log.of('batch.undecodable', (line) => line.topic === topic)
+  expect(lines).toMatchObject([
+    { level: 'error', partition: 1, remedy: expect.stringMatching(/Only Hooktide may write/) },
+  ])
+})
+
 test('broken records in control, secrets and lane-state are named in the log and stop nothing', async () => {
   const write = (topic: string, key: string, value: string) => ({
     topic,

@@ -208,6 +208,18 @@ test('secrets that were planted in every place appear in no topic, log line, met
   await look('config', 'show')
   await look('config', 'show', '--json')
   await look('topics', 'verify')
+  // With a password for the broker, which this one does not ask for: what fails must not show it either.
+  const withPassword = {
+    ...world.env,
+    HOOKTIDE_KAFKA_SASL_MECHANISM: 'plain',
+    HOOKTIDE_KAFKA_SASL_USERNAME: 'hooktide',
+    HOOKTIDE_KAFKA_SASL_PASSWORD_REF: 'env:KAFKA_PASSWORD',
+  }
+  for (const args of [['config', 'show'], ['doctor'], ['status']]) {
+    const { out, err } = await hooktide(args, { env: withPassword })
+    expect(out + err).not.toBe('')
+    outputs.push(out, err)
+  }
   const { text: metrics } = await service.page('/metrics')
 
   const everyTopic = Object.entries(world.topics).flatMap(([role, names]) =>

@@ -298,17 +298,6 @@ export const plants: Readonly<Record<string, () => Plant>> = {
           original.call(this, line, state === null ? null : { ...state, since: 0 })
         },
     ),
-
-  /** A line's parked records start before the reader of `deliveries` is past what stood in front of them. */
-  'since-not-awaited': () =>
-    over(
-      LaneLineHost.prototype,
-      'deliveriesNext',
-      (original) =>
-        function (this: LaneLineHost) {
-          return original.call(this) + 100
-        },
-    ),
 }
 
 function seen(ledger: Ledger, at: GroupOffset): GroupOffset {

@@ -92,6 +92,7 @@ export class Executor {
   finished(work: Work): void {
     const entry = this.#open.get(work)
     if (entry === undefined) return
+    this.#completed++
     this.#open.delete(work)
     for (const gate of entry.gates) this.#gates.delete(gate)
     this.#openBytes -= work.bytes

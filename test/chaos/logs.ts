@@ -21,6 +21,7 @@ const alarming: ReadonlySet<string> = new Set([
   'lane.foreign_metadata',
   'metric.unknown',
   'service.aborting',
+  'service.unhealthy',
 ])
 
 export function logProblems(fleet: Fleet): string[] {

@@ -7,7 +7,7 @@ export function roundLine(result: RoundResult): string {
     `${result.fault} ${result.seed}: ${result.problems.length === 0 ? 'holds' : `FAILS (${result.problems.length})`}`,
     `${result.workers} workers, ${result.changes} changes`,
     `${result.records} events, ${result.deliveries} deliveries, ${result.posts} POSTs`,
-    `repeats ${repeats}; ${d.unanswered} answered too late, ${result.late} read too late, receiver stood still ${Math.round(result.stallMs)} ms`,
+    `repeats ${repeats}; ${d.unanswered} answered too late, ${result.late} read too late, ${result.unseen} not got through, receiver stood still ${Math.round(result.stallMs)} ms`,
     `${result.moves} retries, ${result.parked} parked, ${result.dead} dead`,
     `${result.commits} commits, ${result.evictions} evictions`,
     `final ${(result.settleMs / 1000).toFixed(1)} s after the last event, ${result.seconds.toFixed(0)} s in all`,

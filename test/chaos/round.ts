@@ -31,6 +31,7 @@ export interface RoundResult {
   readonly posts: number
   /** POSTs that the receiver got to read only when their sender had given them up, and the longest it stood still, ms. */
   readonly late: number
+  readonly unseen: number
   readonly stallMs: number
   /** Processes started, stopped and struck; brokers killed. */
   readonly changes: number
@@ -69,6 +70,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       deliveries: countWanted(subscriptions, stage.source.produced),
       posts: verdict.evidence.posts.length,
       late: verdict.late,
+      unseen: verdict.unseen,
       stallMs: verdict.stallMs,
       changes: stage.fleet.changes,
       duplicates: verdict.duplicates,

@@ -6,13 +6,13 @@ import type { PostEntry } from '../sim/receiver.ts'
 import { collectLogs, type FromLogs } from './collect.ts'
 import { type Duplicates, explainDuplicates } from './duplicates.ts'
 import type { Struck } from './fleet.ts'
-import { withLateArrivals } from './late.ts'
 import { logProblems } from './logs.ts'
 import type { PlannedEvent, PlannedSubscription } from './plan.ts'
 import type { EventSource, ProducedEvent } from './produce.ts'
 import { rebase } from './rebase.ts'
 import { sessionMs } from './setting.ts'
 import type { Stage } from './stage.ts'
+import { withUnheard } from './unheard.ts'
 
 export interface Verdict {
   readonly problems: readonly string[]
@@ -21,6 +21,8 @@ export interface Verdict {
   readonly duplicates: Omit<Duplicates, 'problems'>
   /** POSTs that the receiver got to read only when their sender had given them up, and the longest it stood still, ms. */
   readonly late: number
+  /** Attempts that failed before anything reached the receiver. */
+  readonly unseen: number
   readonly stallMs: number
 }
 
@@ -34,7 +36,7 @@ export async function judge(
   const config: Config = stage.config
   const logs = await collectLogs(kafka, config)
   const journal = await receiver.journal()
-  const [posts, late] = withLateArrivals(journal.posts, logs.settled)
+  const { posts, late, unseen } = withUnheard(journal.posts, logs)
   const { maxAttempts } = config.retry
   const all = evidenceOf(subscriptions, { posts, source, logs, faults: fleet.faults, maxAttempts })
   const evidence = rebase(all, beganMs)
@@ -53,6 +55,7 @@ export async function judge(
     evidence,
     duplicates,
     late,
+    unseen,
     stallMs: journal.stallMs,
   }
 }

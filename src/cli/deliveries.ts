@@ -161,5 +161,6 @@ It reads the topics of a lane from their starts, or of all lanes; progress goes 
 Examples:
   hooktide deliveries cancel msg_Q1… --subscription billing
   hooktide deliveries cancel msg_Q1… --dead --reason 'repair by hand'
-An attempt that is open is not cut off; there is none after it. Take it back with \`hooktide control clear delivery:msg_Q1…\`.${codes}`,
+An attempt that is open is not cut off; there is none after it. To take it back:
+  \`hooktide control clear delivery:msg_Q1…\`.${codes}`,
 }

@@ -53,8 +53,10 @@ const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage
 const examples = {
   pause: `
 Examples:
-  hooktide subscriptions pause billing --reason 'migration until Monday'${codes}`,
+  hooktide subscriptions pause billing
+  hooktide subscriptions pause billing --reason 'migration until Monday' --json${codes}`,
   resume: `
 Examples:
-  hooktide subscriptions resume billing${codes}`,
+  hooktide subscriptions resume billing
+  hooktide subscriptions resume billing --json${codes}`,
 }

@@ -181,5 +181,6 @@ Examples:
 Each of the topic's lanes gets an equal part of the rate.${codes}`,
   resume: `
 Examples:
-  hooktide tiers resume retry-10s${codes}`,
+  hooktide tiers resume retry-10s
+  hooktide tiers resume retry-10s --reason 'restored' --json${codes}`,
 }

@@ -38,13 +38,26 @@ export const excerptBytes = 4096
 
 /** At most 4 KiB of a response body as text; what is not UTF-8 becomes U+FFFD, a character cut at the end is left out. */
 export function excerptText(body: Buffer): string {
-  const whole = body.length <= excerptBytes
-  // `stream` holds back an incomplete last character instead of replacing it.
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(body.subarray(0, excerptBytes), { stream: !whole })
+  if (body.length <= excerptBytes) return wholeText.decode(body)
+  // `stream` holds back an incomplete last character instead of replacing it; what is held makes the decoder used up.
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(body.subarray(0, excerptBytes), { stream: true })
 }
+
+/** Making one costs more than most excerpts. */
+const wholeText = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** A URL as it may stand in logs and records: tokens live in credentials, queries and fragments, so these are left out. */
 export function loggableUrl(url: string): string {
+  let clean = loggable.get(url)
+  if (clean === undefined) {
+    clean = cleanUrl(url)
+    if (loggable.size >= 10_000) loggable.clear()
+    loggable.set(url, clean)
+  }
+  return clean
+}
+
+function cleanUrl(url: string): string {
   try {
     const { protocol, host, pathname } = new URL(url)
     return `${protocol}//${host}${pathname}`
@@ -52,3 +65,6 @@ export function loggableUrl(url: string): string {
     return 'invalid-url'
   }
 }
+
+/** Asked for with every attempt, of as many URLs as there are subscriptions. */
+const loggable = new Map<string, string>()

@@ -93,13 +93,18 @@ test("a deleted subscription's queued and scheduled deliveries end `cancelled`; 
 test('410 disables the subscription; each queued delivery is dead or held, none is POSTed any more, and what is held goes on in order when it is enabled', async () => {
   const held = gate<{ status: number }>()
   let back = false
-  const url = world.endpoint.at('/gone', () => (back ? { status: 200 } : held.opened))
+  // What is POSTed before the service knows is answered only when it does: at most the next of the line.
+  const known = gate<{ status: number }>()
+  const url = world.endpoint.at('/gone', (_post, nth) =>
+    back ? { status: 200 } : nth === 1 ? held.opened : known.opened,
+  )
   await world.subscribe(world.subscription('gone', url, { types: ['gone'], ordering: 'key' }))
   const ids = Array.from({ length: 8 }, (_, i) => `g${i}`)
   await world.produce(...ids.map((id) => ({ id, type: 'gone', key: 'k' })))
   await until('the head is open', () => world.endpoint.open('/gone') === 1)
   held.open({ status: 410 })
   await until('disabled', () => service.service.pipeline.subscriptions.get('gone')?.status === 'disabled')
+  known.open({ status: 410 })
   expect(service.log.of('subscription.disabled')).toMatchObject([
     { subscriptionId: 'gone', reason: expect.stringMatching(/410/) },
   ])

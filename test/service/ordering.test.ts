@@ -110,7 +110,13 @@ test('with failing heads, order holds per key and per subscription through kill 
     expect([key, orderProblems(line, order, crashes)]).toEqual([key, []])
     // The check would notice.
     expect(orderProblems(line.toReversed(), order, crashes)).not.toEqual([])
-    expect(orderProblems(line.slice(1), order, crashes)).not.toEqual([])
+    expect(
+      orderProblems(
+        line.filter((post) => order.get(post.body.toString()) !== 0),
+        order,
+        crashes,
+      ),
+    ).not.toEqual([])
   }
   // One line over all keys: the order in which the router wrote them, as `deliveries` holds it.
   const written = (await world.read(world.topics.deliveries)).filter(({ key }) => String(key) === 'subscription')

@@ -85,10 +85,13 @@ test('a broker that goes away for 30 s under traffic: the service lives, says so
   await broker.kill()
   killedMs = Date.now()
   const between = produceUntilAcknowledged('between', ['between-1', 'between-2'], 'fast')
+  gaveUp = world.up({ clock: hasty }).catch((error: unknown) => error)
+  await sleep(awayMs - 5_000)
+  // Late, so that its patience of a minute holds until even a slow broker is back.
   const [latePort = 0] = await freePorts(1)
   late = world.up({ log: lateLog, env: { HOOKTIDE_OBSERVE_PORT: String(latePort) } })
-  gaveUp = world.up({ clock: hasty }).catch((error: unknown) => error)
-  await Promise.race([late, sleep(awayMs)])
+  await until('it waits', () => lateLog.of('broker.waiting').length > 0)
+  await sleep(killedMs + awayMs - Date.now())
   latePages = await Promise.all(
     ['/healthz', '/readyz'].map(async (path) => {
       const response = await fetch(`http://127.0.0.1:${latePort}${path}`)

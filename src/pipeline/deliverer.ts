@@ -3,6 +3,7 @@ import { undecodableHeader } from '../core/rejected.ts'
 import type { GroupConsumer } from '../ports.ts'
 import type { Executor } from './executor.ts'
 import { LaneRunner, type LaneRunnerDeps } from './lane-runner.ts'
+import { wakeCircuit, wakeSubscription } from './line-wakes.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 export interface DelivererDeps extends LaneRunnerDeps {
@@ -29,7 +30,9 @@ export class Deliverer {
 
   async start(): Promise<void> {
     this.#unsubscribe = this.#deps.subscriptions.onChange((id) => {
-      for (const runner of this.#lanes.values()) runner.lane?.subscriptionChanged(id)
+      for (const runner of this.#lanes.values()) {
+        runner.lane?.wake((lines) => wakeSubscription(lines, id))
+      }
       this.#deps.executor.wake(id)
     })
     this.#watchLease()
@@ -56,7 +59,9 @@ export class Deliverer {
   }
 
   circuitChanged(circuit: string, closed: boolean): void {
-    for (const runner of this.#lanes.values()) runner.lane?.circuitChanged(circuit, closed)
+    for (const runner of this.#lanes.values()) {
+      runner.lane?.wake((lines, gate) => wakeCircuit(lines, gate, circuit, closed))
+    }
   }
 
   get lanes(): Iterable<LaneRunner> {

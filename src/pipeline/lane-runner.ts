@@ -5,6 +5,7 @@ import type { Lane } from './lane.ts'
 import { type LaneContents, type LoadInput, loadLane } from './lane-load.ts'
 import { closeProducer, LaneSession, type SessionDeps } from './lane-session.ts'
 import { sourceTopics } from './lane-topics.ts'
+import { obeyOrder } from './line-wakes.ts'
 
 export interface LaneRunnerDeps extends SessionDeps {
   readonly kafka: Kafka
@@ -61,7 +62,8 @@ export class LaneRunner {
 
   /** An operator's order for this target was given, changed or taken back. */
   ordered(kind: string, target: string): void {
-    this.#session?.lane.ordered(kind, target)
+    const { orders, clock } = this.#deps.world
+    this.lane?.wake((lines) => obeyOrder(lines, orders, kind, target, clock.now()))
     if (kind === 'tier') this.#session?.tick()
   }
 

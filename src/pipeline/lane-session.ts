@@ -5,6 +5,7 @@ import { Lane } from './lane.ts'
 import { type CommitLimits, LaneCommitter } from './lane-committer.ts'
 import { type FlowLimits, LaneFlow, type MemoryBudget } from './lane-flow.ts'
 import type { LaneStart, LaneWorld } from './lane-world.ts'
+import { obeyAll } from './line-wakes.ts'
 import { ParkedSweep } from './parked-sweep.ts'
 
 export interface SessionDeps {
@@ -59,7 +60,8 @@ export class LaneSession {
       this.#deps.consumer.seek(at, this.lane.position(index))
       if (this.lane.flow.runs(index)) this.#deps.consumer.resume([at])
     }
-    this.lane.obeyOrders()
+    const { orders, clock } = this.#deps.world
+    this.lane.wake((lines) => obeyAll(lines, orders, clock.now()))
     this.#touched()
     this.#sweep.wake()
   }

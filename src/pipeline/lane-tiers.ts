@@ -68,9 +68,11 @@ export class LaneTiers {
 
   #ripen(index: number, work: Work, now: number): void {
     const hop = this.#world.ladder.pick(dueOf(work) - now)
-    if (hop === null) return this.#promote(index, work)
-    this.#count(index)
-    this.#host.hop(work, hop)
+    if (hop === null) this.#promote(index, work)
+    else {
+      this.#count(index)
+      this.#host.hop(work, hop)
+    }
   }
 
   /** An operator has paused or throttled the tier: when to look again (epoch ms); null: one may go now. */

@@ -14,8 +14,8 @@ import { LaneTiers } from './lane-tiers.ts'
 import { LaneWorks } from './lane-works.ts'
 import type { LaneStart, LaneWorld } from './lane-world.ts'
 import { type LaneSnapshot, Ledger } from './ledger.ts'
-import { obeyAll, obeyOrder, wakeCircuit, wakeSubscription } from './line-wakes.ts'
 import { Lines } from './lines.ts'
+import { OrphanWatch } from './orphan-watch.ts'
 import { type Stranger, Strangers } from './strangers.ts'
 import type { Work, WorkOwner } from './work.ts'
 
@@ -38,8 +38,7 @@ export class Lane implements WorkOwner {
   readonly #strangers: Strangers
   readonly #touched: () => void
   readonly #inFlight = new Set<Work>()
-  /** Ends of the sources at the gain, until all tiers have been read that far. */
-  #ends: readonly number[] | null
+  readonly #orphans: OrphanWatch
   #closed = false
 
   /** `touched`: something may have to be committed, promoted or read now. */
@@ -49,7 +48,7 @@ export class Lane implements WorkOwner {
     this.flow = flow
     this.#world = world
     this.#touched = touched
-    this.#ends = start.ends
+    this.#orphans = new OrphanWatch(world, start)
     this.ledger = new Ledger(world.topics, start.partition, start)
     this.#gate = new LaneGate(world, this.ledger, start.circuits)
     this.#settling = new Settling(world, this.ledger, start.partition)
@@ -71,8 +70,6 @@ export class Lane implements WorkOwner {
     this.#lines = new Lines(new LaneLineHost(world, start.partition, parts), world.lines, start.lines)
   }
 
-  // ---- what comes in -------------------------------------------------------------------------------------------
-
   /** A batch of `deliveries` (index 0) or of tier `index − 1`. */
   onBatch(index: number, batch: FetchedBatch): void {
     if (this.#closed) return
@@ -88,25 +85,8 @@ export class Lane implements WorkOwner {
       if (!known) this.#take(index, record, fresh)
     }
     tracker.pass(batch.nextOffset)
-    this.#findOrphans()
+    this.#orphans.look(this.ledger.trackers, this.#lines)
     this.#changed()
-  }
-
-  /** Lines whose head retention has taken, once after each gain: every head there was has been read by now. */
-  #findOrphans(): void {
-    const ends = this.#ends
-    if (ends === null) return
-    for (const [index, tracker] of this.ledger.trackers.entries())
-      if (index > 0 && tracker.next < (ends[index] as number)) return
-    this.#ends = null
-    for (const line of this.#lines.orphans()) {
-      this.#world.observer.log('error', 'line.head_lost', {
-        line: line.key,
-        lane: this.partition,
-        remedy: 'raise the retention of the retry topics',
-      })
-      this.#world.observer.count('heads_lost')
-    }
   }
 
   /** `fresh` false: a predecessor finished it, but its origin still counts. */
@@ -190,8 +170,6 @@ export class Lane implements WorkOwner {
     return this.#closed ? null : this.#lines.wanted()
   }
 
-  // ---- time ----------------------------------------------------------------------------------------------------
-
   /** Promotes what is due. Returns when to be called again (epoch ms), null when nothing is held. */
   tick(): number | null {
     if (this.#closed) return null
@@ -208,8 +186,6 @@ export class Lane implements WorkOwner {
     this.ledger.move(toTier(topic, this.partition, work, lineKey, { attempts, dueMs: dueMs ?? 0, error }))
     this.#works.released(work)
   }
-
-  // ---- the executor's side -------------------------------------------------------------------------------------
 
   begin(work: Work): 'go' | 'dropped' {
     if (this.#closed) return 'dropped'
@@ -273,40 +249,15 @@ export class Lane implements WorkOwner {
     if (work.line !== null) this.#lines.settled(work, this.#settling.lineEnd(work, settlement))
   }
 
-  // ---- commit and life -----------------------------------------------------------------------------------------
-
   committed(snapshot: LaneSnapshot, appended: readonly Appended[]): void {
     this.ledger.committed(snapshot, appended)
     this.#changed()
   }
 
-  /** A subscription was changed or is gone: what waited for it may start, or must come out. */
-  subscriptionChanged(id: string): void {
-    this.#woken(() => wakeSubscription(this.#lines, id))
-  }
-
-  /** An operator's order for this target was given, changed or taken back. */
-  ordered(kind: string, target: string): void {
-    const { orders, clock } = this.#world
-    this.#woken(() => obeyOrder(this.#lines, orders, kind, target, clock.now()))
-  }
-
-  /** Orders that came while nobody owned the lane. */
-  obeyOrders(): void {
-    this.#woken(() => obeyAll(this.#lines, this.#world.orders, this.#world.clock.now()))
-  }
-
-  /** A circuit closed: all that waited for it goes on; or its time is over: one work is tried. */
-  circuitChanged(circuit: string, closed: boolean): void {
-    this.#woken(() => {
-      if (closed) this.#gate.closed(circuit)
-      wakeCircuit(this.#lines, this.#gate, circuit, closed)
-    })
-  }
-
-  #woken(wake: () => void): void {
+  /** Something lines may wait for has changed; see `line-wakes.ts`. */
+  wake(change: (lines: Lines, gate: LaneGate) => void): void {
     if (this.#closed) return
-    wake()
+    change(this.#lines, this.#gate)
     this.#changed()
   }
 

@@ -27,6 +27,7 @@ export function obeyAll(lines: Lines, orders: Orders, nowMs: number): void {
 
 /** All that waited for the circuit goes on; or, half open, the first that can be tried. */
 export function wakeCircuit(lines: Lines, gate: LaneGate, circuit: string, closed: boolean): void {
+  if (closed) gate.closed(circuit)
   for (const line of [...lines]) {
     if (!gate.concerns(circuit, line.subscriptionId)) continue
     lines.pump(line)

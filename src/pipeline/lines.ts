@@ -1,6 +1,8 @@
 import type { LineState } from '../core/lane-state.ts'
-import { Line } from '../core/line.ts'
+import type { Line } from '../core/line.ts'
 import type { FetchedBatch } from '../core/record.ts'
+import { LineStore } from './line-store.ts'
+import { decodeDone, ParkedReading, parkedDone } from './parked-reading.ts'
 import type { Work } from './work.ts'
 
 /** What the lines need of their lane. Everything is synchronous: one step of the protocol is one step of the process. */
@@ -34,20 +36,20 @@ export interface LinesOptions {
   readonly maxOpenUnordered: number
 }
 
-/**
- * Order through retries, and overflow (design, "one mechanism"). The rules that look optional are not: see
- * `since` in `arrive` and in `#next`; models of this protocol break without either.
- */
+/** Order through retries, and overflow. The rule of `since`, in `arrive` and in `#queue`, only looks optional: either half gone breaks the order after a crash. */
 export class Lines {
-  readonly #lines = new Map<string, Line<Work>>()
+  readonly #lines: LineStore
+  readonly #parked: ParkedReading
   readonly #host: LinesHost
   readonly #options: LinesOptions
 
   constructor(host: LinesHost, options: LinesOptions, states: Iterable<LineState>) {
     this.#host = host
     this.#options = options
+    this.#lines = new LineStore((line, state) => host.writeState(line, state))
+    this.#parked = new ParkedReading(this.#lines, host, options.maxBuffer)
     for (const state of states) {
-      const line = this.#line(state.line)
+      const line = this.#lines.line(state.line)
       line.state = state
       line.readNext = state.next
       for (const offset of decodeDone(state)) line.doneAbove.add(offset)
@@ -59,7 +61,7 @@ export class Lines {
   }
 
   [Symbol.iterator](): Iterator<Line<Work>> {
-    return this.#lines.values()
+    return this.#lines[Symbol.iterator]()
   }
 
   get(key: string): Line<Work> | undefined {
@@ -68,7 +70,7 @@ export class Lines {
 
   /** A record of an ordered line, new in `deliveries`, in log order. `crowded`: the lane has no room for it to wait in memory. */
   arrive(key: string, work: Work, crowded: boolean): void {
-    const line = this.#line(key)
+    const line = this.#lines.line(key)
     work.line = line
     if (line.state?.state === 'stopped' && line.state.head === work.delivery.id && line.head === null) {
       // The dead head was redriven: it comes back as head.
@@ -91,7 +93,7 @@ export class Lines {
 
   /** An unordered work that has to wait elsewhere than in memory. */
   overflow(key: string, work: Work): void {
-    const line = this.#line(key)
+    const line = this.#lines.line(key)
     work.line = line
     this.#park(line, [work])
   }
@@ -122,10 +124,10 @@ export class Lines {
    */
   orphans(): Line<Work>[] {
     const orphans: Line<Work>[] = []
-    for (const line of [...this.#lines.values()]) {
+    for (const line of [...this.#lines]) {
       if (line.state?.state !== 'blocked' || line.headKnown) continue
       orphans.push(line)
-      this.#write(line, { ...line.state, state: 'draining', head: null })
+      this.#lines.write(line, { ...line.state, state: 'draining', head: null })
       this.pump(line)
     }
     return orphans
@@ -154,7 +156,7 @@ export class Lines {
     // Paused, or its circuit open: what waits in memory would hold back the watermark for as long.
     if (line.open.size === 0 && line.front.length + line.held.length > 0 && !this.#host.runs(line, null))
       this.relieve(line)
-    if (line.idle) this.#lines.delete(line.key)
+    this.#lines.forgetIdle(line)
   }
 
   /**
@@ -165,9 +167,9 @@ export class Lines {
     const line = work.line as Line<Work>
     line.open.delete(work)
     let state = line.state
-    if (work.source === 'parked' && state !== null) state = this.#progress(line, state, work.offset)
+    if (work.source === 'parked' && state !== null) state = parkedDone(line, state, work.offset)
     if (!line.ordered) {
-      if (state !== line.state && state !== null) this.#write(line, state)
+      if (state !== line.state && state !== null) this.#lines.write(line, state)
     } else if (end !== 'final') {
       const since =
         work.source === 'deliveries' && state === null ? work.offset + 1 : (state?.since ?? this.#host.deliveriesNext())
@@ -178,7 +180,7 @@ export class Lines {
       const sinceMs = end === 'retry' && state.head === head ? state.sinceMs : this.#host.nowMs()
       const stand =
         end === 'retry' ? { state: 'blocked' as const } : { state: 'stopped' as const, reason: 'head is dead' }
-      this.#write(line, { ...state, ...stand, head, sinceMs })
+      this.#lines.write(line, { ...state, ...stand, head, sinceMs })
       // What waited behind it in memory stands behind the head now.
       line.held.unshift(...line.front.splice(0))
       if (line.held.length > this.#options.maxHeld) this.#parkAll(line, line.held)
@@ -187,7 +189,7 @@ export class Lines {
       if (state.count === 0 && state.state === 'draining') {
         line.state = state
         this.#reopen(line)
-      } else if (state !== line.state) this.#write(line, state)
+      } else if (state !== line.state) this.#lines.write(line, state)
     }
     this.pump(line)
   }
@@ -196,7 +198,7 @@ export class Lines {
   release(key: string): boolean {
     const line = this.#lines.get(key)
     if (line === undefined || line.state === null || line.state.state === 'draining') return false
-    this.#write(line, drained(line.state))
+    this.#lines.write(line, drained(line.state))
     this.pump(line)
     return true
   }
@@ -220,46 +222,12 @@ export class Lines {
 
   /** Offset from which `parked` must be read for the lines that drain; null: nobody needs anything. */
   wanted(): number | null {
-    let from: number | null = null
-    for (const line of this.#lines.values()) {
-      if (!this.#wants(line)) continue
-      if (from === null || line.readNext < from) from = line.readNext
-    }
-    return from
+    return this.#parked.wanted()
   }
 
-  /**
-   * A batch of `parked`, read from `from`. Lines that are not at this place of the log take nothing from it. `end`: all
-   * parked records that the states count lie below it; null: not known now, moves are under way.
-   */
+  /** A batch of `parked`, read from `from`; see `ParkedReading.take`. */
   onParked(from: number, batch: FetchedBatch, end: number | null): void {
-    const touched = new Set<Line<Work>>()
-    const full = new Set<Line<Work>>()
-    for (const line of this.#lines.values()) {
-      if (line.state !== null && line.readNext >= from && line.readNext < batch.nextOffset) touched.add(line)
-    }
-    for (const record of batch.records) {
-      const key = this.#host.lineOf(record)
-      const line = key === null ? undefined : this.#lines.get(key)
-      if (line === undefined || !touched.has(line) || full.has(line) || record.offset < line.readNext) continue
-      if (line.doneAbove.has(record.offset)) continue
-      if (line.buffer.length >= this.#options.maxBuffer) {
-        full.add(line)
-        line.readNext = record.offset
-        continue
-      }
-      const work = this.#host.fromParked(record, line)
-      if (work === null) {
-        this.#skip(line, record.offset)
-        continue
-      }
-      work.line = line
-      line.buffer.push(work)
-      line.readNext = record.offset + 1
-    }
-    for (const line of touched) if (!full.has(line)) line.readNext = Math.max(line.readNext, batch.nextOffset)
-    if (end !== null) for (const line of this.#lines.values()) if (this.#checkLost(line, end)) touched.add(line)
-    for (const line of touched) this.pump(line)
+    for (const line of this.#parked.take(from, batch, end)) this.pump(line)
   }
 
   #next(line: Line<Work>): Work | null {
@@ -284,14 +252,6 @@ export class Lines {
     return line.held
   }
 
-  #wants(line: Line<Work>): boolean {
-    const { state } = line
-    if (state === null || state.state !== 'draining' || !this.#host.runs(line, null)) return false
-    let openParked = 0
-    for (const work of line.open) if (work.source === 'parked') openParked++
-    return line.buffer.length * 2 < this.#options.maxBuffer && state.count > line.buffer.length + openParked
-  }
-
   #parkAll(line: Line<Work>, queue: Work[]): void {
     this.#park(line, queue.splice(0))
   }
@@ -307,7 +267,7 @@ export class Lines {
       state = { ...state, next: line.readNext }
     }
     for (const work of works) this.#host.park(line, work)
-    this.#write(line, { ...state, count: state.count + works.length })
+    this.#lines.write(line, { ...state, count: state.count + works.length })
   }
 
   #fresh(line: Line<Work>, since: number): LineState {
@@ -325,72 +285,11 @@ export class Lines {
     }
   }
 
-  /** One parked record of the line is done. */
-  #progress(line: Line<Work>, state: LineState, offset: number): LineState {
-    const count = Math.max(0, state.count - 1)
-    if (line.ordered) return { ...state, next: offset + 1, count }
-    line.doneAbove.add(offset)
-    // The lowest offset of the line that is not done: what is open, buffered or still to be read.
-    let low = line.readNext
-    for (const work of line.open) if (work.source === 'parked') low = Math.min(low, work.offset)
-    for (const work of line.buffer) low = Math.min(low, work.offset)
-    for (const done of line.doneAbove) if (done < low) line.doneAbove.delete(done)
-    const { bitmap: _, ...rest } = state
-    return { ...rest, next: low, count, ...encodeDone(low, line.doneAbove) }
-  }
-
-  #skip(line: Line<Work>, offset: number): void {
-    if (line.state === null) return
-    line.readNext = offset + 1
-    this.#write(line, { ...line.state, count: Math.max(0, line.state.count - 1) })
-  }
-
-  /** The log was read to its end and holds fewer of the line than its state counts: retention took them. */
-  #checkLost(line: Line<Work>, end: number): boolean {
-    const { state } = line
-    if (state === null || state.state !== 'draining' || line.readNext < end) return false
-    let known = line.buffer.length
-    for (const work of line.open) if (work.source === 'parked') known++
-    if (state.count <= known) return false
-    this.#host.lost(line, state.count - known)
-    this.#write(line, { ...state, count: known })
-    return true
-  }
-
   #reopen(line: Line<Work>): void {
     line.front.push(...line.held.splice(0))
     line.doneAbove.clear()
-    this.#write(line, null)
+    this.#lines.write(line, null)
   }
-
-  #write(line: Line<Work>, state: LineState | null): void {
-    line.state = state
-    this.#host.writeState(line, state)
-  }
-
-  #line(key: string): Line<Work> {
-    let line = this.#lines.get(key)
-    if (line === undefined) {
-      line = new Line<Work>(key)
-      this.#lines.set(key, line)
-    }
-    return line
-  }
-}
-
-function encodeDone(next: number, done: ReadonlySet<number>): { bitmap?: string } {
-  if (done.size === 0) return {}
-  const list = [...done].map((offset) => offset - next).sort((a, b) => a - b)
-  return { bitmap: Buffer.from(list.join(',')).toString('base64') }
-}
-
-function decodeDone(state: LineState): number[] {
-  if (state.bitmap === undefined) return []
-  return Buffer.from(state.bitmap, 'base64')
-    .toString()
-    .split(',')
-    .map((part) => state.next + Number(part))
-    .filter(Number.isSafeInteger)
 }
 
 function drained(state: LineState): LineState {

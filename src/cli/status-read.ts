@@ -17,6 +17,7 @@ export interface Status {
   readonly parked: {
     readonly lines: number
     readonly blocked: number
+    readonly stopped: number
     readonly draining: number
     readonly deliveries: number
   }
@@ -171,15 +172,16 @@ async function lagsOf({ kafka }: Cluster, reader: LogReader, group: string, topi
 }
 
 async function readLines(reader: LogReader, topic: string): Promise<Status['parked']> {
-  let [blocked, draining, deliveries] = [0, 0, 0]
+  let [blocked, stopped, draining, deliveries] = [0, 0, 0, 0]
   for (const { record } of (await readLatest(reader, topic)).values()) {
     const decoded = decodeLaneState(record)
     if (!decoded.ok || decoded.value.kind !== 'line') continue
     if (decoded.value.state === 'blocked') blocked++
+    else if (decoded.value.state === 'stopped') stopped++
     else draining++
     deliveries += decoded.value.count
   }
-  return { lines: blocked + draining, blocked, draining, deliveries }
+  return { lines: blocked + stopped + draining, blocked, stopped, draining, deliveries }
 }
 
 /** Above either, a number of offsets has to do: bodies are read along, and `--watch` does it again and again. */

@@ -23,7 +23,7 @@ export function statusText(status: Status): string {
     ['in flight', status.inFlight === null ? 'unknown (ask instances with --metrics-url)' : String(status.inFlight)],
     [
       'parked',
-      `${plural(parked.deliveries, 'delivery', 'deliveries')} in ${plural(parked.lines, 'line')} (${parked.blocked} blocked, ${parked.draining} draining)`,
+      `${plural(parked.deliveries, 'delivery', 'deliveries')} in ${plural(parked.lines, 'line')} (${parked.blocked} blocked, ${parked.stopped} stopped, ${parked.draining} draining)`,
     ],
     ['dead', countText(dead)],
     ['rejected', countText(rejected)],

@@ -64,7 +64,7 @@ describe('status on a real broker', () => {
         { tier: `${prefix}retry-10s`, delayMs: 10_000, depth: 0, exact: true, lowestDueMs: null },
         { tier: `${prefix}retry-1m`, delayMs: 60_000, depth: 0, exact: true, lowestDueMs: null },
       ],
-      parked: { lines: 0, blocked: 0, draining: 0, deliveries: 0 },
+      parked: { lines: 0, blocked: 0, stopped: 0, draining: 0, deliveries: 0 },
       dead: { records: 0, exact: true },
       rejected: { records: 0, exact: true },
       subscriptions: { active: 0, paused: 0, disabled: 0, unreadable: 0 },
@@ -124,7 +124,7 @@ describe('status on a real broker', () => {
     expect(found.lanes[1].oldestReadyMs).toBeLessThan(Date.now() - sentMs + 1000)
     expect(found.tiers[1].depth).toBe(1)
     expect(Math.abs(found.tiers[1].lowestDueMs - sentMs - 60_000)).toBeLessThan(5000)
-    expect(found.parked).toEqual({ lines: 1, blocked: 1, draining: 0, deliveries: 4 })
+    expect(found.parked).toEqual({ lines: 1, blocked: 1, stopped: 0, draining: 0, deliveries: 4 })
     // The transaction's marker is an offset, but no dead letter.
     expect(found.dead).toEqual({ records: 1, exact: true })
     expect(found.lag[0]).toMatchObject({ topic: `${prefix}events`, lag: 1 })

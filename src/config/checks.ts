@@ -12,7 +12,7 @@ export const longestHeapWaitMs = 60_000
 /** Moves one delay may take through the ladder; each is a record written and read again. */
 export const mostHops = 100
 const manyHops = 40
-/** Two heartbeats (2 s each) may be lost before a healthy member stops working. */
+/** A broker may be slow to answer heartbeats (every 500 ms) for so long before a healthy member stops working. */
 const leastLeaseMs = 5000
 /** JoinGroup itself, after the drain (design, kafkajs row 9). */
 const rejoinSlackMs = 2000

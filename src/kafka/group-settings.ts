@@ -2,6 +2,7 @@
 export interface GroupSettings {
   /** The coordinator forgets a member it has not heard of for this long: also the longest standstill after a crash. */
   readonly sessionMs: number
+  /** Also how late a member can hear of a rebalance, while those who heard at once stand still and wait for it. */
   readonly heartbeatMs: number
   /** How long a broker may hold a fetch that finds nothing; also the longest a resume or seek waits for its turn. */
   readonly maxWaitMs: number
@@ -13,7 +14,7 @@ export interface GroupSettings {
 
 const defaults: GroupSettings = {
   sessionMs: 15_000,
-  heartbeatMs: 2_000,
+  heartbeatMs: 500,
   maxWaitMs: 100,
   maxBytes: 4 * 1024 * 1024,
   // Holds the largest batch our own producers write, so that no partition has to wait until it comes first in a fetch.

@@ -71,8 +71,8 @@ function explain(
 ): { t: 'open' | 'uncommitted' | 'zombie'; ageMs: number } | null {
   for (const fault of faults) {
     const struckBefore = isOf(fault, before)
-    if (fault.kind === 'stall' && isOf(fault, post) && post.startMs <= fault.untilMs + wakeMs)
-      return { t: 'zombie', ageMs: 0 }
+    const woken = post.startMs >= fault.atMs && post.startMs <= fault.untilMs + wakeMs
+    if (fault.kind === 'stall' && isOf(fault, post) && woken && !isOf(fault, before)) return { t: 'zombie', ageMs: 0 }
     if (!struckBefore || settledMs <= fault.atMs || post.startMs <= fault.atMs) continue
     // What a dead process had sent can be read after its death.
     const reachMs = fault.untilMs + (fault.kind === 'leader' ? sessionMs : wakeMs)

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { storyOf } from '../sim/story.ts'
 import { deleteTopics } from './delete-topics.ts'
 import type { Duplicates } from './duplicates.ts'
@@ -18,7 +20,7 @@ export interface RoundOptions {
   readonly brokers: string
   /** Null: the broker is somebody else's and is left alone. */
   readonly broker: Outage | null
-  /** Configurations and logs of the workers. */
+  /** Configurations and logs of the workers, and the journal of the receiver. */
   readonly folder: string
 }
 
@@ -84,6 +86,8 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       problems,
       story: problems.length === 0 ? [] : tell(problems, verdict, beganMs),
     }
+    const journal = { faults: verdict.evidence.faults, posts: verdict.evidence.posts }
+    writeFileSync(join(folder, 'journal.json'), JSON.stringify(journal))
     if (problems.length === 0) await deleteTopics(brokers, stage.prefix)
     return result
   } finally {

@@ -40,6 +40,7 @@ export class Lane implements WorkOwner {
   readonly #inFlight = new Set<Work>()
   readonly #orphans: OrphanWatch
   #closed = false
+  #soon = false
 
   /** `touched`: something may have to be committed, promoted or read now. */
   constructor(world: LaneWorld, start: LaneStart, flow: LaneFlow, touched: () => void) {
@@ -205,6 +206,7 @@ export class Lane implements WorkOwner {
       this.#lines.putBack(work)
       this.#lines.relieve(work.line)
     }
+    this.#changedSoon()
     return 'dropped'
   }
 
@@ -284,6 +286,19 @@ export class Lane implements WorkOwner {
     this.#world.executor.withdraw(this)
     this.#strangers.close()
     this.flow.close()
+  }
+
+  /**
+   * What was settled or parked instead of started has to be committed too, and makes room for what is read next. Not at
+   * once: whoever asked for the start is in the middle of a step.
+   */
+  #changedSoon(): void {
+    if (this.#soon) return
+    this.#soon = true
+    this.#world.clock.after(0, () => {
+      this.#soon = false
+      if (!this.#closed) this.#changed()
+    })
   }
 
   #changed(): void {

@@ -1,5 +1,7 @@
 import { runShare } from './campaign.ts'
 
+// A share whose campaign is gone has nobody to tell.
+process.once('disconnect', () => process.exit(1))
 process.once('message', (share: Parameters<typeof runShare>[0]) => {
   runShare(share).then(
     (tally) => {

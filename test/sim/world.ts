@@ -279,6 +279,11 @@ export class World {
     }
   }
 
+  /** How far the routers have committed a partition of the events topic. */
+  routed(partition: number): number {
+    return this.broker.group('routers').committed({ topic: 'events', partition }).offset ?? 0
+  }
+
   /** Everything routed, committed, and no line left: cheap enough to ask often. */
   drained(): boolean {
     const { broker } = this

@@ -5,7 +5,8 @@ import { monoMs } from './mono.ts'
 import { type Figures, Rows } from './result.ts'
 import type { Scenario } from './scenario.ts'
 import { eventLoopP99 } from './throughput.ts'
-import { type Event, World } from './world.ts'
+import { perThousand, read } from './usage.ts'
+import { type Event, type Stage, World } from './world.ts'
 
 const bytes = 1024
 const others = 50
@@ -35,7 +36,7 @@ export const noisy: Scenario = {
         http: { allowPrivate: ['127.0.0.1', 'localhost'] },
       })
       try {
-        rows.add(`${count} in front, ordering ${ordering}`, await run(world, count, ordering))
+        rows.add(`${count} in front, ordering ${ordering}`, await run(world, stage, count, ordering))
       } finally {
         await world.close()
       }
@@ -48,7 +49,7 @@ export const noisy: Scenario = {
   },
 }
 
-async function run(world: World, count: number, ordering: 'none' | 'key'): Promise<Figures> {
+async function run(world: World, stage: Stage, count: number, ordering: 'none' | 'key'): Promise<Figures> {
   const fill = createBodies(bytes)
   const router = await world.start({ roles: 'router' })
   const reader = world.kafka.reader()
@@ -64,9 +65,15 @@ async function run(world: World, count: number, ordering: 'none' | 'key'): Promi
   } finally {
     await router.stop()
   }
-  await world.receiver.expect(0, others)
+  const processes: Record<string, number | null> = { sender: null, broker: stage.broker.pid ?? null }
+  let end = read(processes)
+  await world.receiver.expect(0, others, () => {
+    end = read(processes)
+  })
   const spawnMs = monoMs()
   const hooktide = await world.start({ roles: 'deliverer' })
+  processes.sender = hooktide.pid
+  const start = read(processes)
   try {
     const allMs = await world.receiver.reached(1, 60_000).catch(() => null)
     const report = await world.receiver.report()
@@ -74,6 +81,8 @@ async function run(world: World, count: number, ordering: 'none' | 'key'): Promi
     const ends = await reader.ends(`${world.prefix}parked`)
     return {
       'until all others s': allMs === null ? Number.POSITIVE_INFINITY : (allMs - hooktide.startedAtMs) / 1000,
+      'CPU s/1000 in front': perThousand(start, end, 'sender', count),
+      'broker CPU s/1000 in front': perThousand(start, end, 'broker', count),
       'start s': (hooktide.startedAtMs - spawnMs) / 1000,
       'others arrived': report.distinct,
       'peak RSS MB': memory(hooktide.pid)?.peakMb ?? null,

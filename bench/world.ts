@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { connectKafka } from '../src/app/service.ts'
@@ -18,6 +19,9 @@ import { Hooktide } from './hooktide.ts'
 import { Receiver } from './receiver.ts'
 
 const root = join(import.meta.dirname, '..')
+/** What `npm start` gives its Node is part of the product. */
+const startFlags = /(?<= )--\S+(?=.* bin\/hooktide\.js)/g
+const productFlags = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start.match(startFlags) ?? []
 const secretName = 'HOOKTIDE_SECRET_BENCH'
 const silent: Observer = { log: () => undefined, count: () => undefined, time: () => undefined }
 
@@ -188,7 +192,7 @@ export class World {
       config: this.#config,
       env: { [secretName]: this.#secret, KAFKA_BROKERS: this.#stage.broker.brokers },
       ...options,
-      nodeFlags: [...this.#stage.nodeFlags, ...(options.nodeFlags ?? [])],
+      nodeFlags: [...productFlags, ...this.#stage.nodeFlags, ...(options.nodeFlags ?? [])],
     })
   }
 

@@ -106,7 +106,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#clean = !(this.line?.unsent() ?? true)
     const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.#retryAfter = pickRetryAfter(retryAfter, this.#options.clock.now())
-    if (status >= 300 && status <= 399) this.#location = printable(headers['location'])
+    if (status >= 300 && status <= 399) this.#location = printable(headers.location)
     // Most bodies are in the same chunk: the timer is only worth its price when they are not.
     queueMicrotask(() => this.#limit(this.#options.bodyTimeoutMs))
   }

@@ -71,8 +71,8 @@ const deleted: Change = async (world, posts) => {
     .flatMap(({ record }) =>
       record?.value == null ? [] : [JSON.parse(record.value.toString()) as Record<string, unknown>],
     )
-    .filter((attempt) => attempt['subscriptionId'] === 's')
-    .map((attempt) => String(attempt['settlement']))
+    .filter((attempt) => attempt.subscriptionId === 's')
+    .map((attempt) => String(attempt.settlement))
   const last = settlements.at(-1) ?? 'no record'
   return { got: posts().length === 1 ? last : 'sent again', note: `settlements ${settlements.join(', ')}` }
 }

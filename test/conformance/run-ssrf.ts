@@ -96,7 +96,7 @@ function policyOf(config: Record<string, unknown>) {
     names.flatMap((name) => (Array.isArray(config[name]) ? (config[name] as string[]) : []))
   const flag = (...names: string[]) => names.some((name) => Boolean(config[name]))
   return guardPolicy({
-    allowHttp: config['allowHttp'] !== false && config['httpsOnly'] !== true && config['requireHttps'] !== true,
+    allowHttp: config.allowHttp !== false && config.httpsOnly !== true && config.requireHttps !== true,
     allowPrivate: list('allowCidrs', 'allowHosts', 'allowNames', 'allowDomains', 'allowPrivate'),
     deny: list('denyCidrs', 'deny'),
     allowMetadata: flag('allowMetadata'),

@@ -116,7 +116,7 @@ describe('offset tracker', () => {
     ['h1:####', false],
     ['h1:QUI', false],
     ['h2:AAAA', false],
-    ['h1:' + 'A'.repeat(4092), false],
+    [`h1:${'A'.repeat(4092)}`, false],
     ['', true],
     ['h1:', true],
   ])('starts from the offset alone on foreign metadata %j', (metadata, understood) => {

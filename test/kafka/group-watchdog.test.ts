@@ -74,7 +74,11 @@ describe('outage', () => {
     outage.over()
     expect(delays).toEqual([100, 200, 400, 800, 1600, 2000, 2000, 2000])
     expect(observer.lines).toEqual([
-      { level: 'warn', name: 'consumer.unavailable', fields: { group: 'g', reason: 'gone', remedy: expect.any(String) } },
+      {
+        level: 'warn',
+        name: 'consumer.unavailable',
+        fields: { group: 'g', reason: 'gone', remedy: expect.any(String) },
+      },
       { level: 'info', name: 'consumer.recovered', fields: { group: 'g', afterMs: 40_000, tries: 8 } },
     ])
   })

@@ -54,7 +54,7 @@ const shapes: [string, Shape, Record<string, boolean>][] = [
       maxInFlight: false,
       retry: false,
       onDead: false,
-    spread: false,
+      spread: false,
       description: false,
       createdAtMs: true,
       updatedAtMs: true,

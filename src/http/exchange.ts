@@ -86,7 +86,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // undici writes a request anew only when it never went out; a second time would be a repeated POST.
     if (this.#settled || ++this.#writes > 1) controller.abort(new Error('not sent twice'))
-    else {
+    else if (this.#durationMs() >= this.#options.deadlineMs) {
+      // The process stood still (stopped, a machine asleep) and its timers come after its sockets: whoever took over
+      // meanwhile has sent it.
+      controller.abort(new Error('not sent late'))
+      this.interrupt(`own fault: not sent within ${this.#options.deadlineMs} ms`)
+    } else {
       this.line?.armed()
       this.#limit(this.#options.readTimeoutMs)
     }

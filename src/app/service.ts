@@ -185,23 +185,28 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 async function waitForBroker(admin: TopicAdmin, options: ServiceOptions): Promise<void> {
   const { clock, observer, config } = options
   const untilMs = clock.mono() + startPatienceMs
-  for (let failures = 0; ; failures++) {
-    try {
-      await admin.cluster()
-      return
-    } catch (error) {
-      const retry = error instanceof HooktideError && error.retry
-      if (!retry || clock.mono() > untilMs) throw error
-      if (failures === 0) {
-        observer.log('warn', 'broker.waiting', {
-          brokers: config.kafka.brokers.join(','),
-          error: messageOf(error),
-          forMs: startPatienceMs,
-          remedy: `${error.remedy ?? ''} It is tried again every second.`.trim(),
-        })
+  // The client tries for half a minute before it gives an answer: too long for somebody who looks at an empty log.
+  const cancel = clock.after(quietMs, () => {
+    observer.log('warn', 'broker.waiting', {
+      brokers: config.kafka.brokers.join(','),
+      reason: `no broker has answered for ${quietMs} ms`,
+      forMs: startPatienceMs,
+      remedy: 'Check kafka.brokers, and that the brokers are up and reachable; they are tried again and again.',
+    })
+  })
+  try {
+    for (;;) {
+      try {
+        await admin.cluster()
+        return
+      } catch (error) {
+        const retry = error instanceof HooktideError && error.retry
+        if (!retry || clock.mono() > untilMs) throw error
+        await new Promise<void>((resolve) => clock.after(1_000, resolve))
       }
-      await new Promise<void>((resolve) => clock.after(1_000, resolve))
     }
+  } finally {
+    cancel()
   }
 }
 
@@ -271,3 +276,4 @@ function watch(health: PipelineHealth, { clock, observer }: ServiceOptions): () 
 }
 
 const startPatienceMs = 60_000
+const quietMs = 2_000

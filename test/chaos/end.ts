@@ -76,13 +76,23 @@ export async function openEnds(deps: EndDeps, expected: number): Promise<string[
   return ends
 }
 
-/** Waits for the end; resolves with what was still open when time ran out. */
-export async function awaitEnd(deps: EndDeps, expected: number, withinMs: number): Promise<string[]> {
-  const endMs = performance.now() + withinMs
+/**
+ * Waits for the end; resolves with what was still open when nothing more had become final for `stillMs`, or in the end
+ * when eight times as long had passed: a line that works off hundreds of deliveries one by one is slow, not stuck.
+ */
+export async function awaitEnd(deps: EndDeps, expected: number, stillMs: number): Promise<string[]> {
+  const lastMs = performance.now() + 8 * stillMs
+  let final = -1
+  let movedMs = performance.now()
   for (;;) {
     const ends = await openEnds(deps, expected).catch((error: unknown) => [`could not look: ${messageOf(error)}`])
     if (ends.length === 0) return []
-    if (performance.now() > endMs) return ends
+    const nowMs = performance.now()
+    if (deps.watch.final.size !== final) {
+      final = deps.watch.final.size
+      movedMs = nowMs
+    }
+    if (nowMs - movedMs > stillMs || nowMs > lastMs) return ends
     await pause(250)
   }
 }

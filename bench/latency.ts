@@ -34,7 +34,12 @@ export const latency: Scenario = {
     })
     const raw = new Raw()
     try {
+      const startMs = monoMs()
       for (let round = 0; round < settings.rounds; round++) {
+        if (round > 0 && monoMs() - startMs > settings.patienceMs) {
+          settings.note(`latency: no more rounds, the machine is slow`)
+          break
+        }
         settings.note(`latency, round ${round + 1} of ${settings.rounds}, load ${load().toFixed(1)}`)
         rows.add('raw', await runRaw(world, raw, stage))
         rows.add('Hooktide', await runHooktide(world, stage))

@@ -1,3 +1,5 @@
+import { errorText } from '../src/cli/run.ts'
+import { HooktideError } from '../src/core/error.ts'
 import { latency } from './latency.ts'
 import { lateness } from './lateness.ts'
 import { load, machine } from './machine.ts'
@@ -37,7 +39,7 @@ async function main(): Promise<number> {
       const startMs = monoMs()
       const loadBefore = load()
       try {
-        const { rows, targets } = await scenario.run(stage, { ...options, note })
+        const { rows, targets } = await scenario.run(stage, { ...options, patienceMs: 150_000, note })
         results.push({
           scenario: scenario.name,
           about: scenario.about,
@@ -68,4 +70,9 @@ async function main(): Promise<number> {
   return failed.length === 0 ? 0 : 1
 }
 
-process.exit(await main())
+process.exit(
+  await main().catch((error: unknown) => {
+    process.stderr.write(errorText(error, !(error instanceof HooktideError)))
+    return 1
+  }),
+)

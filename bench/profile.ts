@@ -40,7 +40,7 @@ export async function profile(
   const folder = mkdtempSync(join(stage.folder, 'profile-'))
   const world = await openWorld(stage, settings.concurrency)
   try {
-    const count = settings.deliveries ?? 60_000
+    const count = settings.deliveries ?? 40_000
     let window: readonly [number, number] = [0, 0]
     const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500']
     const figures = await runHooktide(world, stage, {

@@ -7,6 +7,8 @@ export interface Settings {
   readonly concurrency: number
   /** Deliveries of a round; undefined: the scenario's own. */
   readonly deliveries: number | undefined
+  /** No further round begins after so long, ms. */
+  readonly patienceMs: number
   readonly note: (line: string) => void
 }
 

@@ -27,10 +27,15 @@ export const throughput: Scenario = {
       for (const open of opens) worlds.push({ open, world: await openWorld(stage, open) })
       const [first] = worlds
       if (first !== undefined) await runRaw(first.world, raw, 64, 5_000, stage)
+      const startMs = monoMs()
       for (let round = 0; round < settings.rounds; round++) {
+        if (round > 0 && monoMs() - startMs > settings.patienceMs) {
+          settings.note(`throughput: no more rounds, the machine is slow`)
+          break
+        }
         settings.note(`throughput, round ${round + 1} of ${settings.rounds}, load ${load().toFixed(1)}`)
         for (const { open, world } of worlds) {
-          const count = settings.deliveries ?? 60_000
+          const count = settings.deliveries ?? 40_000
           const reference = await runRaw(world, raw, open, count, stage)
           rows.add(`raw, ${open} open`, reference)
           const plain = await runHooktide(world, stage, { count, ordered: false, reference })

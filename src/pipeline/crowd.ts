@@ -59,7 +59,7 @@ export class Crowd {
   parked(subscriptionId: string, records: number): void {
     const share = this.#shares.get(subscriptionId)
     if (share === undefined) return
-    share.parked += records
+    share.parked = Math.max(0, share.parked + records)
     // Back to normal: nothing of it stands in `parked` any more.
     if (share.parked <= 0) share.diverted = false
     if (share.waiting <= 0 && share.parked <= 0) this.#shares.delete(subscriptionId)

@@ -22,6 +22,7 @@ export class LaneCommitter {
   readonly #group: string
   readonly #limits: CommitLimits
   readonly #failed: () => void
+  readonly #succeeded: () => void
   #running: Promise<void> | null = null
   #dirtySince: number | null = null
   #movesSince: number | null = null
@@ -32,7 +33,12 @@ export class LaneCommitter {
     world: LaneWorld,
     lane: Lane,
     producer: TransactionalProducer,
-    options: { readonly group: string; readonly limits: CommitLimits; readonly failed: () => void },
+    options: {
+      readonly group: string
+      readonly limits: CommitLimits
+      readonly failed: () => void
+      readonly succeeded: () => void
+    },
   ) {
     this.#world = world
     this.#lane = lane
@@ -40,6 +46,7 @@ export class LaneCommitter {
     this.#group = options.group
     this.#limits = options.limits
     this.#failed = options.failed
+    this.#succeeded = options.succeeded
   }
 
   /** Something may have been settled: see whether a transaction is due. Cheap. */
@@ -108,7 +115,9 @@ export class LaneCommitter {
       for (const { appendTimeMs } of appended) {
         if (appendTimeMs !== null) clockOffset.sample(sentMs, receivedMs, appendTimeMs)
       }
-      if (!this.#stopped) this.#lane.committed(snapshot, appended)
+      if (this.#stopped) return
+      this.#succeeded()
+      this.#lane.committed(snapshot, appended)
     } catch (error) {
       if (this.#stopped) return
       this.stop()

@@ -116,6 +116,11 @@ export class LaneFlow {
     for (const [index, reason] of this.#paused.entries()) if (reason !== null) yield { index, reason }
   }
 
+  /** The process holds as much as it may: read ahead no more than is needed to go on. */
+  get tight(): boolean {
+    return this.#budget.over
+  }
+
   /** After a rejoin everything is paused by the consumer: what should run is resumed by the runner. */
   runs(index: number): boolean {
     return this.#paused[index] === null

@@ -73,6 +73,10 @@ export class LaneLineHost implements LinesHost {
     return work
   }
 
+  tight(): boolean {
+    return this.#works.tight
+  }
+
   nowMs(): number {
     return Math.floor(this.#world.clock.now())
   }

@@ -1,4 +1,4 @@
-import { overflowKeyOf } from '../core/line.ts'
+import { type Line, overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import { Crowd } from './crowd.ts'
 import type { LaneFlow } from './lane-flow.ts'
@@ -37,7 +37,7 @@ export class Relief {
       this.#timer = null
       if (!this.#pressed(deliveries)) return
       if (!this.#flow.runs(0)) this.#relieve(lines)
-      if (wide(deliveries)) this.#unpin(lines)
+      if (wide(deliveries) || !this.#flow.runs(0)) this.#unpin(lines, deliveries)
       for (const { index } of [...this.#flow.pauses()]) if (index > 0) this.#unblock(lines, index - 1)
       this.#host.relieved()
     })
@@ -48,9 +48,41 @@ export class Relief {
     return wide(deliveries)
   }
 
+  /** Works in the executor's queue may wait long for their subscription's turn: the oldest of them are parked. */
+  #unqueue(lines: Lines, deliveries: OffsetTracker): void {
+    const { executor } = this.#world
+    const old = deliveries.base + deliveries.maxSpan / 4
+    for (const work of executor.withdraw(this.#owner)) {
+      const { line } = work
+      const pins = work.source === 'deliveries' && work.offset < old
+      if (!pins || (line !== null && line.state !== null)) executor.offer(work)
+      else if (line === null) lines.overflow(overflowKeyOf(work.delivery.subscriptionId), work)
+      else {
+        lines.putBack(work)
+        lines.relieve(line)
+      }
+    }
+  }
+
+  /** A head in `deliveries` that may not start now can't be parked, or it would come after its followers: it hops. */
+  #unblockHead(lines: Lines, line: Line<Work>): void {
+    if (!line.ordered || line.open.size > 0) return
+    const front = line.state !== null && line.head === null ? line.front[0] : undefined
+    const stuck = line.head?.source === 'deliveries' ? line.head : front
+    if (stuck === undefined) return
+    lines.pump(line)
+    if (line.open.size > 0) return
+    if (line.head === stuck) line.head = null
+    else line.front.shift()
+    this.#host.hop(stuck)
+    lines.settled(stuck, 'retry')
+  }
+
   /** However few, what waits behind something holds back the watermark, and at the span's end the whole lane. */
-  #unpin(lines: Lines): void {
+  #unpin(lines: Lines, deliveries: OffsetTracker): void {
+    if (wide(deliveries)) this.#unqueue(lines, deliveries)
     for (const line of [...lines]) {
+      this.#unblockHead(lines, line)
       if (!line.ordered || line.open.size > 0 || line.front.length + line.held.length === 0) continue
       lines.relieve(line)
       lines.pump(line)

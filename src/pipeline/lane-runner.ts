@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from '../core/error.ts'
+import { codeOf, HooktideError, messageOf } from '../core/error.ts'
 import type { FetchedBatch } from '../core/record.ts'
 import type { Kafka, LogReader, TransactionalProducer } from '../ports.ts'
 import type { Lane } from './lane.ts'
@@ -142,6 +142,9 @@ export class LaneRunner {
   async #load(epoch: number): Promise<LaneContents | null> {
     if (this.#epoch !== epoch) return null
     const { world, kafka, group, maxSpan, stateReader, decodeLaneState } = this.#deps
+    // Its subscriptions must not be taken for deleted because the table is behind.
+    await world.freshen()
+    if (this.#failures > 0) await this.#checkTopics()
     const contents = await loadLane({
       partition: this.partition,
       group,
@@ -155,12 +158,32 @@ export class LaneRunner {
     return this.#epoch === epoch ? contents : null
   }
 
+  /**
+   * After a failure: is there anywhere to write to? Without, every record would be attempted anew with each new start and
+   * none of it be kept.
+   */
+  async #checkTopics(): Promise<void> {
+    const { kafka, world } = this.#deps
+    const { tiers, parked, laneState, dead, attempts, rejected } = world.topics
+    const wanted = [...tiers, parked, laneState, dead, attempts, rejected]
+    const found = await kafka.partitions(wanted)
+    const missing = wanted.filter((topic) => !found.has(topic))
+    if (missing.length === 0) return
+    throw new HooktideError('topic.missing', `nothing is delivered: ${missing.join(', ')} missing`, {
+      remedy: 'Run `hooktide topics apply`.',
+    })
+  }
+
   #run(epoch: number, producer: TransactionalProducer, contents: LaneContents): void {
     const start = { partition: this.partition, epoch, ...contents }
-    const session = new LaneSession(this.#deps, this.#topics, producer, start, () => void this.#regain())
+    const session = new LaneSession(this.#deps, this.#topics, producer, start, {
+      failed: () => void this.#regain(),
+      succeeded: () => {
+        this.#failures = 0
+      },
+    })
     this.#session = session
     this.#status = 'running'
-    this.#failures = 0
     this.#failedAtMs = null
     this.#deps.world.observer.log('info', 'lane.gained', {
       lane: this.partition,
@@ -201,10 +224,13 @@ export class LaneRunner {
 
   #backOff(): Promise<void> {
     const { clock } = this.#deps.world
-    return this.#wait(Math.min(5_000, 100 * 2 ** Math.min(this.#failures, 6)) * (0.5 + clock.random() / 2))
+    return this.#wait(Math.min(mostBackOffMs, 100 * 2 ** Math.min(this.#failures, 10)) * (0.5 + clock.random() / 2))
   }
 
   #wait(ms: number): Promise<void> {
     return new Promise((resolve) => this.#deps.world.clock.after(ms, resolve))
   }
 }
+
+/** A lane that fails again and again must not repeat its open deliveries all the time. */
+const mostBackOffMs = 30_000

@@ -31,13 +31,13 @@ export class LaneSession {
   #idleWaiters: (() => void)[] = []
   #closed = false
 
-  /** `failed`: a commit failed or is of unknown outcome. */
+  /** `failed`: a commit failed or is of unknown outcome; `succeeded`: one is done. */
   constructor(
     deps: SessionDeps,
     topics: readonly string[],
     producer: TransactionalProducer,
     start: LaneStart,
-    failed: () => void,
+    commits: { readonly failed: () => void; readonly succeeded: () => void },
   ) {
     const { world, consumer } = deps
     this.#deps = deps
@@ -48,7 +48,11 @@ export class LaneSession {
       resume: (index, seek) => this.#resume(index, seek),
     })
     this.lane = new Lane(world, start, flow, () => this.#touched())
-    this.#committer = new LaneCommitter(world, this.lane, producer, { group: deps.group, limits: deps.commit, failed })
+    this.#committer = new LaneCommitter(world, this.lane, producer, {
+      group: deps.group,
+      limits: deps.commit,
+      ...commits,
+    })
     this.#sweep = new ParkedSweep(world, this.lane, deps.sweepReader)
   }
 

@@ -59,6 +59,15 @@ export class Settling {
     reportSettlement(observer, this.#partition, work, settlement, facts)
   }
 
+  /** On to another tier with the same attempt count and due time. */
+  hop(work: Work, tier: number): void {
+    const { attempts, dueMs, lastError: error } = work.delivery
+    const lineKey = lineKeyIn(work)
+    const change = { attempts, dueMs: dueMs ?? 0, error }
+    const topic = this.#world.topics.tiers[tier] as string
+    this.#ledger.move(toTier(topic, this.#partition, work, lineKey === null ? null : Buffer.from(lineKey), change))
+  }
+
   /** Facts of a settlement without a POST; `more`: numbered as if it had been made. */
   unattempted(work: Work, more: 0 | 1): AttemptFacts {
     const attempt = Math.max(1, work.delivery.attempts + more)

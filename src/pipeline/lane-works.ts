@@ -27,6 +27,9 @@ export class LaneWorks {
   read(source: Work['source'], tier: number, record: InRecord, line: Line<Work> | null): Work | string {
     // Endpoints that take their time are enough: a few hundred works that wait would keep a hundred megabytes of responses.
     const kept = ownedRecord(record)
+    // No transaction could hold it with what a move adds: it would fail for ever, and everybody's with it.
+    const bytes = recordBytes(record)
+    if (bytes > movableBytes) return `a record of ${bytes} bytes, more than the ${movableBytes} that can be moved`
     const decoded = decodeDelivery({ value: kept.value, headers: record.headers })
     if (!decoded.ok) return decoded.reason
     return {
@@ -35,7 +38,7 @@ export class LaneWorks {
       source,
       tier,
       offset: record.offset,
-      bytes: recordBytes(record),
+      bytes,
       owner: this.#owner,
       readyAtMs: this.#world.clock.now(),
       line,
@@ -44,6 +47,10 @@ export class LaneWorks {
 
   admitted(work: Work): void {
     this.#flow.added(sourceIndex(work), work.bytes)
+  }
+
+  get tight(): boolean {
+    return this.#flow.tight
   }
 
   /** It counts as its subscription's from now on: tiers' works only when they are ripe. */
@@ -78,6 +85,9 @@ export class LaneWorks {
     this.crowd.left(subscriptionId, false, this.#world.clock.now())
   }
 }
+
+/** Below `max.message.bytes` of the topics, with room for the headers of a move. */
+const movableBytes = 1_000_000
 
 /** Index into the lane's sources; null: `parked`. */
 function sourceIndex(work: Work): number | null {

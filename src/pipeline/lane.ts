@@ -7,7 +7,7 @@ import type { Appended } from '../ports.ts'
 import type { LaneFlow } from './lane-flow.ts'
 import { LaneGate } from './lane-gate.ts'
 import { LaneLineHost } from './lane-line-host.ts'
-import { type AttemptFacts, toTier } from './lane-records.ts'
+import type { AttemptFacts } from './lane-records.ts'
 import { Relief } from './lane-relief.ts'
 import { type Settled, Settling, settledBy } from './lane-settling.ts'
 import { LaneTiers } from './lane-tiers.ts'
@@ -16,6 +16,7 @@ import type { LaneStart, LaneWorld } from './lane-world.ts'
 import { type LaneSnapshot, Ledger } from './ledger.ts'
 import { Lines } from './lines.ts'
 import { OrphanWatch } from './orphan-watch.ts'
+import { Soon } from './soon.ts'
 import { type Stranger, Strangers } from './strangers.ts'
 import type { Work, WorkOwner } from './work.ts'
 
@@ -40,7 +41,7 @@ export class Lane implements WorkOwner {
   readonly #inFlight = new Set<Work>()
   readonly #orphans: OrphanWatch
   #closed = false
-  #soon = false
+  readonly #soon: Soon
 
   /** `touched`: something may have to be committed, promoted or read now. */
   constructor(world: LaneWorld, start: LaneStart, flow: LaneFlow, touched: () => void) {
@@ -50,6 +51,7 @@ export class Lane implements WorkOwner {
     this.#world = world
     this.#touched = touched
     this.#orphans = new OrphanWatch(world, start)
+    this.#soon = new Soon(world.clock, () => this.#closed || this.#changed())
     this.ledger = new Ledger(world.topics, start.partition, start)
     this.#gate = new LaneGate(world, this.ledger, start.circuits)
     this.#settling = new Settling(world, this.ledger, start.partition)
@@ -162,6 +164,7 @@ export class Lane implements WorkOwner {
   /** A batch of `parked`, read at `from` for the lines that drain. */
   onParked(from: number, batch: FetchedBatch): void {
     if (this.#closed) return
+    this.ledger.parkedRead(batch.nextOffset)
     this.#lines.onParked(from, batch, this.ledger.parkedSettled ? this.ledger.parkedEnd : null)
     this.#changed()
   }
@@ -181,10 +184,7 @@ export class Lane implements WorkOwner {
 
   /** On to another tier with the same attempt count and due time. */
   #hop(work: Work, tier: number): void {
-    const { attempts, dueMs, lastError: error } = work.delivery
-    const lineKey = work.record.headers[lineHeader] ?? null
-    const topic = this.#world.topics.tiers[tier] as string
-    this.ledger.move(toTier(topic, this.partition, work, lineKey, { attempts, dueMs: dueMs ?? 0, error }))
+    this.#settling.hop(work, tier)
     this.#works.released(work)
   }
 
@@ -206,7 +206,8 @@ export class Lane implements WorkOwner {
       this.#lines.putBack(work)
       this.#lines.relieve(work.line)
     }
-    this.#changedSoon()
+    // Settled or parked instead of started: that has to be committed too, and makes room.
+    this.#soon.ask()
     return 'dropped'
   }
 
@@ -286,19 +287,6 @@ export class Lane implements WorkOwner {
     this.#world.executor.withdraw(this)
     this.#strangers.close()
     this.flow.close()
-  }
-
-  /**
-   * What was settled or parked instead of started has to be committed too, and makes room for what is read next. Not at
-   * once: whoever asked for the start is in the middle of a step.
-   */
-  #changedSoon(): void {
-    if (this.#soon) return
-    this.#soon = true
-    this.#world.clock.after(0, () => {
-      this.#soon = false
-      if (!this.#closed) this.#changed()
-    })
   }
 
   #changed(): void {

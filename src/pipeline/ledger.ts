@@ -91,6 +91,11 @@ export class Ledger {
     return this.#parkedEnd
   }
 
+  /** Readers are at `offset`: whatever is appended later lies there or above. */
+  parkedRead(offset: number): void {
+    this.#parkedEnd = Math.max(this.#parkedEnd, offset)
+  }
+
   /** Every record counted by a line's state lies below `parkedEnd`. */
   get parkedSettled(): boolean {
     return this.#pending.parked === 0 && this.#parkedUnderWay === 0

@@ -39,6 +39,6 @@ export class LineStore {
   }
 
   forgetIdle(line: Line<Work>): void {
-    if (line.idle) this.#lines.delete(line.key)
+    if (line.idle && this.#lines.get(line.key) === line) this.#lines.delete(line.key)
   }
 }

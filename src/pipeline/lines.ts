@@ -23,6 +23,8 @@ export interface LinesHost {
   fromParked(record: FetchedBatch['records'][number], line: Line<Work>): Work | null
   lineOf(record: FetchedBatch['records'][number]): string | null
   nowMs(): number
+  /** Memory is short: read ahead no more than is needed to go on. */
+  tight(): boolean
   /** Parked records that the state counts are not in the log any more. */
   lost(line: Line<Work>, records: number): void
 }
@@ -207,7 +209,7 @@ export class Lines {
   putBack(work: Work): void {
     const line = work.line as Line<Work>
     line.open.delete(work)
-    if (work.source === 'tier') line.head = work
+    if (work.source === 'tier' || work.delivery.id === line.state?.head) line.head = work
     else if (work.source === 'parked') line.buffer.unshift(work)
     else if (line.state === null || work.offset < line.state.since) line.front.unshift(work)
     else line.held.unshift(work)

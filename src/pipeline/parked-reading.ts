@@ -43,7 +43,7 @@ export class ParkedReading {
       const line = key === null ? undefined : this.#lines.get(key)
       if (line === undefined || !touched.has(line) || full.has(line) || record.offset < line.readNext) continue
       if (line.doneAbove.has(record.offset)) continue
-      if (line.buffer.length >= this.#maxBuffer) {
+      if (line.buffer.length >= this.#room(line)) {
         full.add(line)
         line.readNext = record.offset
         continue
@@ -62,12 +62,19 @@ export class ParkedReading {
     return touched
   }
 
+  /** How many records may be read ahead for the line. */
+  #room(line: Line<Work>): number {
+    // Behind one that hangs, an unordered line would note ever more that is done.
+    if (line.doneAbove.size >= maxDoneAbove) return line.open.size === 0 ? 1 : 0
+    return this.#host.tight() ? 1 : this.#maxBuffer
+  }
+
   #wants(line: Line<Work>): boolean {
     const { state } = line
     if (state === null || state.state !== 'draining' || !this.#host.runs(line, null)) return false
     let openParked = 0
     for (const work of line.open) if (work.source === 'parked') openParked++
-    return line.buffer.length * 2 < this.#maxBuffer && state.count > line.buffer.length + openParked
+    return line.buffer.length * 2 < this.#room(line) && state.count > line.buffer.length + openParked
   }
 
   #skip(line: Line<Work>, offset: number): void {
@@ -88,6 +95,9 @@ export class ParkedReading {
     return true
   }
 }
+
+/** What a line's state may have to list. */
+const maxDoneAbove = 512
 
 /** The line's state when one of its parked records is done. */
 export function parkedDone(line: Line<Work>, state: LineState, offset: number): LineState {

@@ -131,8 +131,14 @@ export async function runHooktide(world: World, stage: Stage, run: HooktideRun):
     await sleep(300)
     const report = await receiver.report()
     const all = figures({ readings, count, overallMs: endMs - hooktide.startedAtMs, processes })
+    const { reference } = run
     const ratio =
-      run.reference === undefined ? {} : { ratio: (all.steady ?? Number.NaN) / (run.reference.steady ?? Number.NaN) }
+      reference === undefined
+        ? {}
+        : {
+            ratio: (all.steady ?? Number.NaN) / (reference.steady ?? Number.NaN),
+            'ratio by CPU': allCpu(reference) / allCpu(all),
+          }
     return {
       ...ratio,
       ...all,
@@ -146,6 +152,13 @@ export async function runHooktide(world: World, stage: Stage, run: HooktideRun):
     await hooktide.stop()
   }
 }
+
+/** Of all processes together: what the rates would be in proportion to if nobody else used the machine. */
+function allCpu(figures: Figures): number {
+  return processNames.reduce((sum, name) => sum + (figures[name] ?? Number.NaN), 0)
+}
+
+const processNames = ['CPU s/1000', 'broker CPU s/1000', 'receiver CPU s/1000']
 
 export async function eventLoopP99(hooktide: { metrics(): Promise<(name: string) => number> }): Promise<number> {
   return (await hooktide.metrics())('nodejs_eventloop_lag_p99_seconds') * 1000

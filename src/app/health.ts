@@ -16,12 +16,15 @@ export class PipelineHealth {
   #settled = 0
   #movedAtMs: number
   #gainingSinceMs: number | null = null
+  #acknowledged = 0
+  #routedAtMs: number
 
   constructor(pipeline: Pipeline, clock: Clock, limits: HealthLimits) {
     this.#pipeline = pipeline
     this.#clock = clock
     this.#limits = limits
     this.#movedAtMs = clock.mono()
+    this.#routedAtMs = clock.mono()
   }
 
   /** Asked by probes and, so that a stall is noticed without them, every few seconds. */
@@ -48,6 +51,25 @@ export class PipelineHealth {
         `${gaining} lanes can not be taken over since ${Math.round(gainingMs / 1000)} s: see lane.gain_failed in the log`,
       )
     }
+    const stuckMs = now - this.#routedAt(now)
+    if (stuckMs > this.#limits.stalledMs) {
+      reasons.push(
+        `events wait and the router has written none for ${Math.round(stuckMs / 1000)} s: see router.write_failed and router.gain_failed in the log`,
+      )
+    }
     return { ok: reasons.length === 0, reasons }
+  }
+
+  /** When the router last went on, or had nothing to do. */
+  #routedAt(now: number): number {
+    const { router } = this.#pipeline
+    const streams = [...(router?.streams ?? [])]
+    const acknowledged = streams.reduce((sum, stream) => sum + stream.acknowledged, 0)
+    const waits = router !== null && (router.preparing > 0 || streams.some((stream) => stream.waitingRecords > 0))
+    if (!waits || acknowledged !== this.#acknowledged) {
+      this.#acknowledged = acknowledged
+      this.#routedAtMs = now
+    }
+    return this.#routedAtMs
   }
 }

@@ -1,3 +1,4 @@
+import { loggableUrl } from './attempt.ts'
 import type { Outcome, Reply } from './outcome.ts'
 import { parseRetryAfter, retryAfterCapMs } from './retry-after.ts'
 
@@ -42,5 +43,12 @@ function isRetryable(status: number): boolean {
 function describe(reply: Extract<Reply, { t: 'response' }>): string {
   const { status, location } = reply
   if (status < 300 || status > 399) return status === 409 ? '409 (the endpoint may have it already)' : String(status)
-  return location === undefined ? `${status} redirect, not followed` : `${status} redirect, not followed: ${location}`
+  return location === undefined
+    ? `${status} redirect, not followed`
+    : `${status} redirect, not followed: ${target(location)}`
+}
+
+/** Without what may be a credential. */
+function target(location: string): string {
+  return URL.canParse(location) ? loggableUrl(location) : (location.split(/[?#]/, 1)[0] ?? '')
 }

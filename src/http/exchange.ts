@@ -89,8 +89,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else if (this.#durationMs() >= this.#options.deadlineMs) {
       // The process stood still (stopped, a machine asleep) and its timers come after its sockets: whoever took over
       // meanwhile has sent it.
-      controller.abort(new Error('not sent late'))
       this.interrupt(`own fault: not sent within ${this.#options.deadlineMs} ms`)
+      controller.abort(new Error('not sent late'))
     } else {
       this.line?.armed()
       this.#limit(this.#options.readTimeoutMs)

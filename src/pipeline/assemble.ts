@@ -227,9 +227,9 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
       await Promise.all([deliverer?.start(), router?.start()])
     },
     async stop() {
-      await router?.stop()
-      await deliverer?.stop()
+      // What waits for the table is let go first; then both roles end at once: the time to stop is one.
       subscriptions.stop()
+      await Promise.all([router?.stop(), deliverer?.stop()])
       control.stop()
       circuits.stop()
       await Promise.all(Object.values(readers).map((reader) => reader.close()))

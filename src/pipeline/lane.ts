@@ -88,6 +88,7 @@ export class Lane implements WorkOwner {
       if (!known) this.#take(index, record, fresh)
     }
     tracker.pass(batch.nextOffset)
+    if (index === 0) this.#lines.passed(tracker.next)
     this.#orphans.look(this.ledger.trackers, this.#lines)
     this.#changed()
   }

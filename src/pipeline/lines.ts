@@ -42,6 +42,8 @@ export interface LinesOptions {
 export class Lines {
   readonly #lines: LineStore
   readonly #parked: ParkedReading
+  /** Lines of the gain whose `since` the reader of `deliveries` has not passed yet. */
+  readonly #awaited = new Set<Line<Work>>()
   readonly #host: LinesHost
   readonly #options: LinesOptions
 
@@ -55,6 +57,7 @@ export class Lines {
       line.state = state
       line.readNext = state.next
       for (const offset of decodeDone(state)) line.doneAbove.add(offset)
+      if (line.ordered) this.#awaited.add(line)
     }
   }
 
@@ -93,6 +96,15 @@ export class Lines {
     this.pump(line)
   }
 
+  /** The reader of `deliveries` is at `next`: lines that only waited for it to pass their `since` go on. */
+  passed(next: number): void {
+    for (const line of this.#awaited) {
+      if (line.state !== null && line.state.since > next) continue
+      this.#awaited.delete(line)
+      if (this.#lines.get(line.key) === line) this.pump(line)
+    }
+  }
+
   /** An unordered work that has to wait elsewhere than in memory. */
   overflow(key: string, work: Work): void {
     const line = this.#lines.line(key)
@@ -118,21 +130,6 @@ export class Lines {
   waits(key: string): void {
     const line = this.#lines.get(key)
     if (line !== undefined) line.headKnown = true
-  }
-
-  /**
-   * Every tier was read as far as it went when the lane was gained: a line whose head did not turn up waits for a
-   * record that retention has taken, and would wait for ever. It goes on without; returns those lines.
-   */
-  orphans(): Line<Work>[] {
-    const orphans: Line<Work>[] = []
-    for (const line of [...this.#lines]) {
-      if (line.state?.state !== 'blocked' || line.headKnown) continue
-      orphans.push(line)
-      this.#lines.write(line, { ...line.state, state: 'draining', head: null })
-      this.pump(line)
-    }
-    return orphans
   }
 
   /** Starts what may start. */
@@ -196,7 +193,7 @@ export class Lines {
     this.pump(line)
   }
 
-  /** An operator lets it go on without its head. False: there is no such line, or it goes on already. */
+  /** It goes on without its head. False: there is no such line, or it goes on already. */
   release(key: string): boolean {
     const line = this.#lines.get(key)
     if (line === undefined || line.state === null || line.state.state === 'draining') return false

@@ -53,6 +53,11 @@ export class RouterStream {
     this.#producer = producer
   }
 
+  /** Everything below it is written and acknowledged. */
+  get acknowledged(): number {
+    return this.#acknowledged
+  }
+
   get waitingRecords(): number {
     return this.#waitingRecords
   }

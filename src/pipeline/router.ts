@@ -71,6 +71,11 @@ export class Router {
     return this.#streams.values()
   }
 
+  /** Partitions that are ours and not read yet. */
+  get preparing(): number {
+    return this.#preparing.size
+  }
+
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()
     return this.#stopping

@@ -15,6 +15,8 @@ export class Strangers {
   readonly #clock: Clock
   readonly #freshen: () => Promise<void>
   readonly #resolve: (strangers: readonly Stranger[]) => void
+  /** Asked about now; who came meanwhile waits for the next look, this one may have been too early. */
+  #asked: Stranger[] = []
   #waiting: Stranger[] = []
   #closed = false
 
@@ -25,30 +27,34 @@ export class Strangers {
   }
 
   has(subscriptionId: string): boolean {
-    return this.#waiting.length > 0 && this.#waiting.some(({ work }) => work.delivery.subscriptionId === subscriptionId)
+    const same = ({ work }: Stranger) => work.delivery.subscriptionId === subscriptionId
+    return this.#asked.some(same) || this.#waiting.some(same)
   }
 
   hold(stranger: Stranger): void {
     this.#waiting.push(stranger)
-    if (this.#waiting.length === 1) this.#ask()
+    if (this.#asked.length === 0) this.#ask()
   }
 
   close(): void {
     this.#closed = true
+    this.#asked = []
     this.#waiting = []
   }
 
   #ask(): void {
+    this.#asked.push(...this.#waiting.splice(0))
     this.#freshen().then(
       () => {
         if (this.#closed) return
-        const strangers = this.#waiting
-        this.#waiting = []
+        const strangers = this.#asked
+        this.#asked = []
         this.#resolve(strangers)
+        if (this.#asked.length === 0 && this.#waiting.length > 0) this.#ask()
       },
       () => {
         this.#clock.after(1_000, () => {
-          if (!this.#closed && this.#waiting.length > 0) this.#ask()
+          if (!this.#closed) this.#ask()
         })
       },
     )

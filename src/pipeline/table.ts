@@ -1,4 +1,4 @@
-import { messageOf } from '../core/error.ts'
+import { HooktideError, messageOf } from '../core/error.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Clock, LogReader, Observer } from '../ports.ts'
 
@@ -21,9 +21,10 @@ export interface TableDeps {
 export class Table {
   readonly #deps: TableDeps
   readonly #positions = new Map<number, number>()
-  #waiters: { ends: ReadonlyMap<number, number>; resolve: () => void }[] = []
+  #waiters: { ends: ReadonlyMap<number, number>; resolve: () => void; reject: (error: Error) => void }[] = []
   #asking: Promise<void> | null = null
   #stopped = false
+  #refused: HooktideError | null = null
   #stopWaiters: (() => void)[] = []
 
   constructor(deps: TableDeps) {
@@ -38,7 +39,14 @@ export class Table {
       this.#positions.set(partition, start)
       void this.#follow(partition)
     }
-    await this.#reach(ends)
+    // As long as it takes: nothing can start before.
+    for (;;) {
+      try {
+        return await this.#reach(ends)
+      } catch (error) {
+        if (this.#stopped || this.#refused !== null) throw this.#refused ?? error
+      }
+    }
   }
 
   /** Callers within one look-up share it; a call during a look-up waits for the next, since that one may have been too early. */
@@ -56,11 +64,30 @@ export class Table {
   stop(): void {
     this.#stopped = true
     for (const resolve of this.#stopWaiters.splice(0)) resolve()
+    const stopped = new HooktideError('consumer.failed', `the table of ${this.#deps.topic} is closed`)
+    for (const { reject } of this.#waiters.splice(0)) reject(stopped)
+  }
+
+  /** Nothing but another ACL will help: a start that waits for the table must not wait for ever. */
+  #refuse(error: HooktideError): void {
+    this.#refused = error
+    for (const { reject } of this.#waiters.splice(0)) reject(error)
   }
 
   #reach(ends: ReadonlyMap<number, number>): Promise<void> {
     if (this.#has(ends)) return Promise.resolve()
-    return new Promise((resolve) => this.#waiters.push({ ends, resolve }))
+    return new Promise((resolve, reject) => {
+      const waiter = { ends, resolve, reject }
+      this.#waiters.push(waiter)
+      this.#deps.clock.after(patienceMs, () => {
+        const i = this.#waiters.indexOf(waiter)
+        if (i < 0) return
+        this.#waiters.splice(i, 1)
+        reject(
+          new HooktideError('broker.timeout', `${this.#deps.topic} could not be read to its end in ${patienceMs} ms`),
+        )
+      })
+    })
   }
 
   #has(ends: ReadonlyMap<number, number>): boolean {
@@ -77,16 +104,19 @@ export class Table {
         const batch = await followReader.fetch({ topic, partition, from, maxBytes: 1 << 20, maxWaitMs: 100 })
         if (this.#stopped) return
         failures = 0
+        this.#refused = null
         for (const record of batch.records) this.#deps.apply(record, partition)
         this.#positions.set(partition, batch.nextOffset)
         if (this.#waiters.length > 0) this.#wake()
       } catch (error) {
         if (this.#stopped) return
+        if (error instanceof HooktideError && error.code === 'broker.unauthorized') this.#refuse(error)
         if (failures++ === 0) observer.log('warn', 'table.read_failed', { topic, partition, error: messageOf(error) })
         await new Promise<void>((resolve) => {
           this.#stopWaiters.push(resolve)
           clock.after(Math.min(5_000, 100 * 2 ** Math.min(failures, 6)), resolve)
         })
+        this.#stopWaiters = []
       }
     }
   }
@@ -100,3 +130,6 @@ export class Table {
     this.#waiters = left
   }
 }
+
+/** Longest wait to be as new as the topic. */
+const patienceMs = 30_000

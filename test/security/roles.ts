@@ -20,10 +20,12 @@ export type Role = 'router' | 'deliverer' | 'cli' | 'admin'
 
 /** What each role reads and writes; docs/security-kafka.md says the same in commands. */
 export const uses: Readonly<Record<Role, { readonly reads: readonly string[]; readonly writes: readonly string[] }>> = {
-  router: { reads: ['{events}', 'subscriptions', 'control'], writes: ['deliveries', 'rejected'] },
+  // lane-state: the highest generation of its streams, when a new one begins.
+  router: { reads: ['{events}', 'subscriptions', 'control', 'lane-state'], writes: ['deliveries', 'rejected'] },
   deliverer: {
     reads: ['deliveries', '{tier}', 'parked', 'lane-state', 'subscriptions', 'secrets', 'control'],
-    writes: ['deliveries', '{tier}', 'parked', 'lane-state', 'dead', 'attempts', 'rejected'],
+    // subscriptions: an endpoint that answers 410 is disabled.
+    writes: ['deliveries', '{tier}', 'parked', 'lane-state', 'dead', 'attempts', 'rejected', 'subscriptions'],
   },
   cli: {
     reads: ['subscriptions', 'secrets', 'control', 'deliveries', '{tier}', 'parked', 'dead', 'attempts', 'rejected'],

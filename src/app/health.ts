@@ -65,7 +65,7 @@ export class PipelineHealth {
     const { router } = this.#pipeline
     const streams = [...(router?.streams ?? [])]
     const acknowledged = streams.reduce((sum, stream) => sum + stream.acknowledged, 0)
-    const waits = router !== null && (router.preparing > 0 || streams.some((stream) => stream.waitingRecords > 0))
+    const waits = (router?.preparing ?? 0) > 0 || streams.some((stream) => stream.waitingRecords > 0)
     if (!waits || acknowledged !== this.#acknowledged) {
       this.#acknowledged = acknowledged
       this.#routedAtMs = now

@@ -23,7 +23,11 @@ function stalled() {
   let cut = 0
   exchange.line = { armed: () => armed++, unsent: () => false, free() {}, cut: () => cut++ }
   const controller = {
-    abort: (error: Error) => aborted.push(error.message),
+    // As undici does: the handler hears of it before this returns.
+    abort(error: Error) {
+      aborted.push(error.message)
+      exchange.onResponseError(controller, error)
+    },
   } as unknown as Dispatcher.DispatchController
   return {
     exchange,

@@ -120,6 +120,7 @@ export class KafkaTopicAdmin implements TopicAdmin {
       ({ errorCode }) => errorCode === notController,
     )
     if (result.errorCode !== 0) throw adminError(result.errorCode, { ...asked, detail: result.errorMessage })
+    await this.#untilSet(topic, configs)
   }
 
   async grow(topic: string, partitions: number): Promise<void> {
@@ -218,6 +219,18 @@ export class KafkaTopicAdmin implements TopicAdmin {
         })
       }
       await sleep(clock, 50)
+    }
+  }
+
+  /** The controller has it; the brokers answer with the old value for a moment. What they print otherwise is not waited for. */
+  async #untilSet(topic: string, configs: Readonly<Record<string, string>>): Promise<void> {
+    const { clock } = this.#client.deps
+    const untilMs = clock.mono() + 3_000
+    for (;;) {
+      const known = (await this.#configs([topic])).get(topic)
+      const set = Object.entries(configs).every(([name, value]) => known?.get(name)?.value === value)
+      if (set || clock.mono() > untilMs) return
+      await sleep(clock, 20)
     }
   }
 

@@ -29,22 +29,31 @@ export interface LoadInput {
 
 /** What Kafka holds of a lane. Called after the fence, so nothing of it can change behind our back. */
 export async function loadLane(input: LoadInput): Promise<LaneContents> {
-  const { trackers, ends: sourceEnds } = await loadTrackers(input)
-  const { lines, circuits, filter } = await loadState(input)
-  const ends = await input.reader.ends(input.topics.parked, [input.partition])
+  // All at once: one after the other they are a score of round trips, while nobody delivers for the lane.
+  const [{ trackers, ends: sourceEnds }, { lines, circuits, filter }, ends] = await Promise.all([
+    loadTrackers(input),
+    loadState(input),
+    input.reader.ends(input.topics.parked, [input.partition]),
+  ])
   return { trackers, lines, circuits, filter, parkedEnd: ends.get(input.partition) ?? 0, ends: sourceEnds }
 }
 
 async function loadTrackers(input: LoadInput): Promise<{ trackers: OffsetTracker[]; ends: number[] }> {
   const { partition, observer } = input
   const partitions: TopicPartition[] = sourceTopics(input.topics).map((topic) => ({ topic, partition }))
-  const committed = await input.offsets.committed(input.group, partitions)
+  const [committed, bounds] = await Promise.all([
+    input.offsets.committed(input.group, partitions),
+    Promise.all(
+      partitions.map(({ topic }) =>
+        Promise.all([input.reader.starts(topic, [partition]), input.reader.ends(topic, [partition])]),
+      ),
+    ),
+  ])
   const trackers: OffsetTracker[] = []
   const ends: number[] = []
-  for (const { topic } of partitions) {
+  for (const [index, { topic }] of partitions.entries()) {
     const position = committed.find((entry) => entry.topic === topic && entry.partition === partition)
-    const start = (await input.reader.starts(topic, [partition])).get(partition) ?? 0
-    const end = (await input.reader.ends(topic, [partition])).get(partition) ?? 0
+    const [start, end] = (bounds[index] ?? []).map((offsets) => offsets.get(partition) ?? 0) as [number, number]
     ends.push(end)
     const offset = position?.offset ?? null
     if (offset === null) {
@@ -93,8 +102,9 @@ async function loadState(
 ): Promise<{ lines: LineState[]; circuits: CircuitMark[]; filter: OriginFilter }> {
   const { partition, reader, observer } = input
   const topic = input.topics.laneState
-  const end = (await reader.ends(topic, [partition])).get(partition) ?? 0
-  let from = (await reader.starts(topic, [partition])).get(partition) ?? 0
+  const [starts, ends] = await Promise.all([reader.starts(topic, [partition]), reader.ends(topic, [partition])])
+  const end = ends.get(partition) ?? 0
+  let from = starts.get(partition) ?? 0
   const latest = new Map<string, InRecord>()
   while (from < end) {
     const batch = await reader.fetch({ topic, partition, from, maxBytes: 4 << 20 })

@@ -46,6 +46,8 @@ export class Router {
   #assignment = 0
   #stopping: Promise<void> | null = null
   #commitTimer: (() => void) | null = null
+  /** Told once: while the broker is away each attempt fails. */
+  #commitFails = false
 
   constructor(deps: RouterDeps) {
     this.#deps = deps
@@ -165,8 +167,10 @@ export class Router {
     try {
       await this.#deps.consumer.commit(due.map(({ offset }) => offset))
       for (const { confirm } of due) confirm()
+      this.#commitFails = false
     } catch (error) {
-      this.#deps.observer.log('warn', 'router.commit_failed', { error: messageOf(error) })
+      if (!this.#commitFails) this.#deps.observer.log('warn', 'router.commit_failed', { error: messageOf(error) })
+      this.#commitFails = true
     }
   }
 }

@@ -128,7 +128,11 @@ test('410 disables the subscription; each queued delivery is dead or held, none 
     async () => {
       const found = await account()
       last = found
-      return found.dead.length + found.held + found.waiting === ids.length && found
+      return (
+        found.dead.length === world.endpoint.of('/gone').length &&
+        found.dead.length + found.held + found.waiting === ids.length &&
+        found
+      )
     },
     { seen: () => last },
   )

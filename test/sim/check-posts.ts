@@ -196,8 +196,15 @@ function early(
     places.filter((place) => place.kind === 'tier'),
     (place) => `${place.delivery.id} ${place.delivery.attempts}`,
   )
+  const jumps = faults.some((f) => f.kind === 'jump')
   for (const posts of byDelivery.values()) {
     for (const post of posts) {
+      const before = posts.findLast((p) => p.attempt === post.attempt - 1 && (p.endMs ?? post.startMs) < post.startMs)
+      const askedMs = (before?.endMs ?? 0) + (before?.retryAfterMs ?? 0)
+      // Our clock has whole milliseconds.
+      if (!jumps && post.startMs + 1 < askedMs) {
+        lines.push(`early: ${postName(post)} although the endpoint asked to wait until ${ms(askedMs)}`)
+      }
       const waits = (tiers.get(`${post.deliveryId} ${post.attempt - 1}`) ?? []).filter(
         (p) => p.appendedMs < post.startMs,
       )

@@ -128,7 +128,8 @@ describe('work outside of the handler', () => {
     await Promise.all(work)
   })
 
-  test('in a handler of stock kafkajs it does', async () => {
+  // Shown of a client that is not ours: whether its handler and our sends meet is a matter of milliseconds.
+  test('in a handler of stock kafkajs it does', { retry: 2 }, async () => {
     const topic = await tools.topic(2)
     const times: number[] = []
     const consumer = tools.kafka.consumer({ groupId: newGroup(), maxWaitTimeInMs: 50 })

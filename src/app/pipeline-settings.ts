@@ -1,31 +1,14 @@
+import { groupNames, topicNames as namesOf } from '../cli/names.ts'
 import { type Config, leaseMs } from '../config.ts'
 import type { PipelineSettings } from '../pipeline/assemble.ts'
 import { sourceTopics } from '../pipeline/lane-topics.ts'
 
 export type Roles = PipelineSettings['roles']
 
-/** Names of Hooktide's own topics. */
-export function topicNames(
-  config: Config,
-): PipelineSettings['topics'] & { readonly secrets: string; readonly control: string } {
-  const own = (name: string) => `${config.topics.prefix}${name}`
-  return {
-    events: config.topics.events,
-    subscriptions: own('subscriptions'),
-    secrets: own('secrets'),
-    control: own('control'),
-    deliveries: own('deliveries'),
-    tiers: config.topics.tiers.map((tier) => own(tier.name)),
-    parked: own('parked'),
-    laneState: own('lane-state'),
-    dead: own('dead'),
-    attempts: own('attempts'),
-    rejected: own('rejected'),
-  }
-}
-
-export function groupNames(config: Config): PipelineSettings['groups'] {
-  return { router: `${config.kafka.groupPrefix}router`, deliverer: `${config.kafka.groupPrefix}deliverer` }
+/** The topics by name as commands know them; of the tiers the pipeline only wants the names, in the ladder's order. */
+export function topicNames(config: Config): PipelineSettings['topics'] & { readonly secrets: string } {
+  const names = namesOf(config)
+  return { ...names, tiers: names.tiers.map(({ topic }) => topic) }
 }
 
 /** What the pipeline is built from. `rejectedPartitions`: as the topic has them. */

@@ -1,5 +1,16 @@
 import type { Reply } from './core/outcome.ts'
 import type { FetchedBatch, GroupOffset, OutRecord, TopicPartition } from './core/record.ts'
+import type {
+  DeliveryDetail,
+  DeliveryQuery,
+  DeliveryView,
+  OrderView,
+  Paged,
+  StatePage,
+  StatePosition,
+  StatusCounts,
+  SubscriptionHealth,
+} from './core/state-view.ts'
 import type { TopicState } from './core/topic-spec.ts'
 
 /** Time and chance. The only real ones are made in `app.ts`; tests bring their own. */
@@ -199,6 +210,34 @@ export interface Sender {
 export interface Secrets {
   /** Current signing keys behind a reference; null when it can't be resolved now (the reason goes to the observer). Cheap. */
   keys(ref: string): readonly SigningKey[] | null
+}
+
+/**
+ * Questions to the delivery state (docs/state.md): a fold of the log that a projector keeps, so it trails the log by
+ * what `positions` says. Rejects `state.unavailable` where there is none yet or its store can't be reached.
+ */
+export interface StateStore {
+  /** Newest first by `createdMs`. */
+  deliveries(query: DeliveryQuery, page: StatePage): Promise<Paged<DeliveryView>>
+  /** Null: not there, or another tenant's. */
+  delivery(id: string, tenant?: string): Promise<DeliveryDetail | null>
+  /** Null: no delivery of it is in the log, or it is another tenant's. */
+  subscriptionHealth(id: string, tenant?: string): Promise<SubscriptionHealth | null>
+  /** By subscription id. `failing`: only those whose last attempt failed. */
+  subscriptionsHealth(
+    query: { readonly tenant?: string; readonly failing?: boolean },
+    page: StatePage,
+  ): Promise<Paged<SubscriptionHealth>>
+  counts(query: { readonly tenant?: string; readonly subscriptionId?: string }): Promise<StatusCounts>
+  /** Orders and jobs of `control`, by key. Not per tenant: show them to operators only. */
+  orders(query: { readonly kind?: string }, page: StatePage): Promise<Paged<OrderView>>
+  positions(): Promise<readonly StatePosition[]>
+  /**
+   * Read your writes: resolves to true when everything of the partition below `offset` is in the state, to false when
+   * that has not come within the time.
+   */
+  waitFor(at: TopicPartition & { readonly offset: number }, timeoutMs: number): Promise<boolean>
+  close(): Promise<void>
 }
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'

@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'subscription.invalid'
   | 'subscription.unknown'
   | 'secret.unavailable'
+  | 'state.unavailable'
   | 'not-found'
   | 'check.failed'
   | 'internal'
@@ -29,6 +30,7 @@ const retryable: ReadonlySet<ErrorCode> = new Set([
   'broker.timeout',
   'producer.failed',
   'consumer.failed',
+  'state.unavailable',
 ])
 
 export class HooktideError extends Error {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { createEndpointTools } from './app/endpoint-tools.ts'
 import { fetchText } from './app/fetch-text.ts'
 import { processOutput } from './app/process-output.ts'
 import { createSecretTools } from './app/secret-tools.ts'
@@ -92,6 +93,7 @@ const deps: CliDeps = {
   runtime: { node: process.versions.node, platform: `${process.platform} ${process.arch}` },
   connect: (config) => connect(config, process.env, { clock, observer: commandObserver() }),
   secrets: createSecretTools(process.env, clock),
+  endpoints: createEndpointTools(process.env, clock),
   fetchText: (url, timeoutMs) => fetchText(clock, url, timeoutMs),
   startService: runService,
   runDemo: (options) =>

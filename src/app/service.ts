@@ -2,7 +2,6 @@ import { verifyTopics } from '../cli/topic-actions.ts'
 import { readTopicSpecs } from '../cli/topic-folder.ts'
 import type { Config } from '../config.ts'
 import { HooktideError, messageOf } from '../core/error.ts'
-import { guardPolicy } from '../core/guard-policy.ts'
 import { HttpSender } from '../http/sender.ts'
 import { KafkaTopicAdmin } from '../kafka/admin.ts'
 import { KafkaClient } from '../kafka/client.ts'
@@ -20,6 +19,7 @@ import { DisableGone } from './disable-gone.ts'
 import { PipelineHealth } from './health.ts'
 import { kafkaOptions } from './kafka-options.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
+import { senderOptions } from './sender-options.ts'
 import { readLag, readVitals } from './vitals.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -107,16 +107,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const settings = pipelineSettings(config, options.roles, rejected)
     const secrets = await openSecrets(options, kafka, topics.secrets, undo)
 
-    const policy = guardPolicy(config.http)
-    if (!policy.ok) throw new HooktideError('config.invalid', `http: ${policy.reason}`)
-    const sender = new HttpSender({
-      clock,
-      policy: policy.value,
-      userAgent: config.http.userAgent,
-      connectTimeoutMs: config.http.connectTimeoutMs,
-      totalTimeoutMs: config.http.totalTimeoutMs,
-      maxSocketsPerOrigin: config.http.maxSocketsPerOrigin,
-    })
+    const sender = new HttpSender(senderOptions(config, { env, clock }))
     undo.push(() => sender.close())
 
     const disabling = kafka.producer()

@@ -1,4 +1,5 @@
 import type { Config, LoadedConfig } from '../config.ts'
+import type { EndpointCheck } from '../core/endpoint-check.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { MasterKey, MasterKeys, SealedSecret, SecretPlain } from '../core/sealed-secret.ts'
@@ -46,6 +47,12 @@ export interface SecretTools {
   resolver(config: Config, sealed: Iterable<Pick<InRecord, 'key' | 'value'>>): (ref: string) => Result<unknown>
 }
 
+/** What commands need to know of endpoints: the service's own rules and ways, asked once. */
+export interface EndpointTools {
+  /** `connect`: what a connection comes to, too; nothing is sent over it. Never rejects for what is wrong with the endpoint. */
+  check(config: Config, url: string, options?: { readonly connect?: boolean }): Promise<EndpointCheck>
+}
+
 /** Everything a command takes from the edge of the process. Tests bring their own. */
 export interface CliDeps {
   readonly env: Env
@@ -59,6 +66,7 @@ export interface CliDeps {
   /** Rejects with a HooktideError when there is no cluster to talk to. */
   connect(config: Config): Promise<Cluster>
   readonly secrets: SecretTools
+  readonly endpoints: EndpointTools
   /** Text behind an http URL (an instance's /metrics); rejects when there is none within the time. */
   fetchText(url: string, timeoutMs: number): Promise<string>
   /** Runs the service until `signal` is aborted and everything is drained. */

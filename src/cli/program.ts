@@ -7,6 +7,7 @@ import { deliveriesCommand } from './deliveries.ts'
 import { demoCommand } from './demo.ts'
 import type { CliDeps } from './deps.ts'
 import { doctorCommand } from './doctor.ts'
+import { endpointsCommand } from './endpoints.ts'
 import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
 import { produceCommand } from './produce.ts'
@@ -59,6 +60,7 @@ function commands(context: CommandContext): Command[] {
       exit: (code) => context.deps.setExitCode(code),
     }),
     withPauseCommands(subscriptionsCommand(context), context),
+    endpointsCommand(context),
     produceCommand(context),
     listenCommand(context),
     statusCommand(context),

@@ -8,13 +8,14 @@ import type { Subscription } from '../core/subscription.ts'
 import { type InputContext, validateSubscriptionInput } from '../schema/subscription-input.ts'
 import type { CommandContext } from './context.ts'
 import type { Cluster } from './deps.ts'
+import { refuseBlocked } from './endpoint-guard.ts'
 import { exitCode } from './exit-code.ts'
 import { topicNames } from './names.ts'
 import { durationArgument } from './options.ts'
 import { readText } from './read-text.ts'
 import { type FieldOptions, fieldsOf, withFieldOptions } from './subscription-fields.ts'
 import { parseSubscriptionFile } from './subscription-file.ts'
-import { planSubscriptions } from './subscription-plan.ts'
+import { planSubscriptions, type SubscriptionPlan } from './subscription-plan.ts'
 import { type MadeSecret, makeSealedSecret, rotated } from './subscription-secret.ts'
 import { found, SubscriptionStore } from './subscription-store.ts'
 import { listJson, listText, planJson, planText, showText, visible } from './subscription-view.ts'
@@ -46,6 +47,7 @@ export function subscriptionsCommand(context: CommandContext): Command {
         }
         const fields = { ...fieldsOf(options), secrets: references(options.secret) }
         const checked = checkedInput(fields, { nowMs: deps.clock.now(), id, guard: guardOf(config) })
+        await refuseBlocked(context, config, [checked])
         const { secrets, made } = await makeAsked(cluster, config, checked)
         const subscription = { ...checked, secrets }
         await store.write([{ id, subscription }])
@@ -107,6 +109,7 @@ export function subscriptionsCommand(context: CommandContext): Command {
         const retry = fields.retry === undefined ? existing.retry : { ...existing.retry, ...(fields.retry as object) }
         const input = { ...kept, ...fields, secrets, retry }
         const checked = checkedInput(input, { nowMs: deps.clock.now(), existing, guard: guardOf(config) })
+        if (checked.url !== existing.url) await refuseBlocked(context, config, [checked])
         const asked = await makeAsked(cluster, config, checked)
         const subscription = { ...checked, secrets: asked.secrets }
         await store.write([{ id, subscription }])
@@ -183,6 +186,7 @@ export function subscriptionsCommand(context: CommandContext): Command {
           })
         }
         const changed = plan.items.filter(({ action }) => action !== 'unchanged')
+        await refuseBlocked(context, config, newEndpoints(plan))
         if (options.dryRun !== true) await store.write(changed)
         if (options.json === true) printJson(planJson(plan, options.dryRun !== true))
         else print(planText(plan))
@@ -228,6 +232,15 @@ function guardOf(config: Config): GuardPolicy {
   const policy = guardPolicy(config.http)
   if (!policy.ok) throw new HooktideError('config.invalid', `http: ${policy.reason}`)
   return policy.value
+}
+
+/** Subscriptions that would be sent to where they were not before. */
+function newEndpoints(plan: SubscriptionPlan): Subscription[] {
+  return plan.items.flatMap(({ action, changes, subscription }) =>
+    subscription !== null && (action === 'create' || changes.some(({ field }) => field === 'url' || field === 'record'))
+      ? [subscription]
+      : [],
+  )
 }
 
 function checkedInput(input: unknown, context: InputContext): Subscription {

@@ -200,9 +200,12 @@ function access(c: Config, bad: Bad, warnings: string[]): void {
   }
   if (sasl.mechanism === 'plain' && !ssl.enabled)
     warnings.push('kafka.sasl.mechanism plain without kafka.ssl sends the password in clear; set kafka.ssl.enabled')
+  if (c.http.proxy.credentialsRef !== null && c.http.proxy.url === null)
+    bad('http.proxy.url', '', 'is missing, but http.proxy.credentialsRef is set', 'write http://host:port')
   for (const [field, ref] of [
     ['kafka.sasl.passwordRef', sasl.passwordRef],
     ['secrets.masterKeyRef', c.secrets.masterKeyRef],
+    ['http.proxy.credentialsRef', c.http.proxy.credentialsRef],
   ] as const)
     if (ref?.startsWith('file:') && c.secrets.directory === null)
       bad(

@@ -66,6 +66,7 @@ export const table = {
     maxInFlightBytes: size('64MiB', '1MiB', '16GiB'),
     perSubscription: integer(32, 1, 100_000),
     perOrigin: integer(64, 1, 100_000),
+    perOriginPerSecond: optional(number(100, 0.01, 1_000_000)),
     retryShare: number(0.3, 0.01, 1),
     commitEvery: duration('1s', '50ms', '1m'),
     commitMovesEvery: duration('250ms', '10ms', '1m'),
@@ -109,6 +110,22 @@ export const table = {
     allowNat64: flag(false),
     maxSocketsPerOrigin: integer(64, 1, 10_000),
     userAgent: text('Hooktide', /^[\u0020-\u007e]{1,200}$/, 'use visible ASCII, at most 200 characters'),
+    userAgentSuffix: optional(
+      text('', /^[\u0021-\u007e][\u0020-\u007e]{0,199}$/, 'use visible ASCII, at most 200 characters'),
+    ),
+    proxy: {
+      url: optional(
+        text(
+          '',
+          /^http:\/\/[A-Za-z0-9._-]+:\d{1,5}\/?$|^http:\/\/\[[0-9A-Fa-f:.]+\]:\d{1,5}\/?$/,
+          'write http://host:port',
+        ),
+      ),
+      credentialsRef: reference(),
+    },
+  },
+  endpoints: {
+    challenge: oneOf('off', ['off', 'on']),
   },
   secrets: {
     directory: optional(text('', path, 'write the path of a directory')),

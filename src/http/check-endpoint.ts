@@ -1,39 +1,56 @@
-import { addressRefusal } from '../core/address-guard.ts'
-import { type GuardPolicy, nameAllowed } from '../core/guard-policy.ts'
+import type { TLSSocket } from 'node:tls'
+import { loggableUrl } from '../core/attempt.ts'
+import { type EndpointCheck, type EndpointConnection, judgeEndpoint } from '../core/endpoint-check.ts'
+
+import type { GuardPolicy } from '../core/guard-policy.ts'
 import { checkUrl } from '../core/url-rules.ts'
+import { type DialOptions, dial } from './dial.ts'
 import type { Resolver } from './resolver.ts'
 
-/** Why a URL may or may not be sent to, for people. Nothing is connected to. */
-export interface EndpointCheck {
-  readonly allowed: boolean
-  /** One sentence; for an allowed URL what was found. */
-  readonly reason: string
-  /** Every answer of the lookup with its refusal (null: may be dialled). Empty when the URL alone settles it. */
-  readonly addresses: readonly { readonly address: string; readonly refusal: string | null }[]
-}
-
-/** The same rules in the same order as an attempt: the URL, then every answer of one lookup. Never rejects. */
+/** The URL's rules, then every answer of one lookup. Nothing is connected to. Never rejects. */
 export async function checkEndpoint(url: string, policy: GuardPolicy, resolver: Resolver): Promise<EndpointCheck> {
   const target = checkUrl(url, policy)
-  if (!target.ok) return { allowed: false, reason: target.reason, addresses: [] }
-  const { hostname, literal } = target.value
-  if (literal)
-    return {
-      allowed: true,
-      reason: `address ${hostname} may be dialled`,
-      addresses: [{ address: hostname, refusal: null }],
-    }
+  if (!target.ok || target.value.literal) return judgeEndpoint(url, null, policy)
   return new Promise((resolve) => {
-    resolver.lookup(hostname, (error, answers) => {
-      if (error !== null) return resolve({ allowed: false, reason: error.message, addresses: [] })
-      const trusted = nameAllowed(hostname, policy)
-      const addresses = answers.map((address) => ({ address, refusal: addressRefusal(address, policy, trusted) }))
-      const bad = addresses.find((each) => each.refusal !== null)
-      const reason =
-        bad === undefined
-          ? `${hostname} resolves to ${answers.join(', ')}`
-          : `${hostname} resolves to ${bad.address}: ${bad.refusal}`
-      resolve({ allowed: bad === undefined && addresses.length > 0, reason, addresses })
+    resolver.lookup(target.value.hostname, (error, answers) => {
+      const check = judgeEndpoint(url, error === null ? answers : [], policy)
+      resolve(error === null ? check : { ...check, reason: error.message })
     })
   })
+}
+
+/** What an attempt's connection would come to, TLS handshake included; it is closed at once. Never rejects. */
+export function tryConnection(url: string, options: DialOptions): Promise<EndpointConnection> {
+  const target = checkUrl(url, options.policy)
+  if (!target.ok) return Promise.resolve({ ok: false, detail: `blocked: ${target.reason}` })
+  return new Promise((resolve) => {
+    dial(target.value, options, (error, socket) => {
+      if (error !== null) {
+        const hint = tlsHint(error.message)
+        return resolve({ ok: false, detail: `${error.class}: ${error.message}${hint === null ? '' : ` (${hint})`}` })
+      }
+      const detail = target.value.secure ? describeTls(socket as TLSSocket) : `connected to ${loggableUrl(url)}, no TLS`
+      socket?.on('error', () => {}).destroy()
+      resolve({ ok: true, detail })
+    })
+  })
+}
+
+function describeTls(socket: TLSSocket): string {
+  const { subject, issuer, valid_to: until } = socket.getPeerCertificate()
+  const name = (who: { CN?: string | string[]; O?: string | string[] } | undefined) => String(who?.CN ?? who?.O ?? '?')
+  const end = Number.isNaN(Date.parse(until)) ? until : new Date(Date.parse(until)).toISOString().slice(0, 10)
+  return `${socket.getProtocol()}, certificate of ${name(subject)} by ${name(issuer)}, until ${end}`
+}
+
+/** OpenSSL's words for what an endpoint's owner has to mend. */
+function tlsHint(message: string): string | null {
+  if (/UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER/.test(message))
+    return 'its chain is incomplete, or of an authority that is not trusted here: the endpoint must send its intermediate certificates'
+  if (/SELF_SIGNED/.test(message)) return 'signed by itself or by a private authority'
+  if (/CERT_HAS_EXPIRED/.test(message)) return 'it must be renewed'
+  if (/CERT_NOT_YET_VALID/.test(message)) return 'it is not valid yet; check its clock and this one'
+  if (/ALTNAME/.test(message)) return 'it is for other names'
+  if (/wrong version number|packet length|http request/i.test(message)) return 'no TLS is spoken on this port'
+  return null
 }

@@ -1,9 +1,11 @@
 import { onTestFinished } from 'vitest'
+import { createEndpointTools } from '../../src/app/endpoint-tools.ts'
 import { createSecretTools } from '../../src/app/secret-tools.ts'
 import { connectKafka } from '../../src/app/service.ts'
 import type { CliDeps, Cluster, Output } from '../../src/cli/deps.ts'
 import { runCli } from '../../src/cli/run.ts'
 import { loadConfig } from '../../src/config.ts'
+import { parseHosts, type Query, Resolver } from '../../src/http/resolver.ts'
 import { realClock } from '../support/clock.ts'
 import { addresses, notingObserver } from '../support/kafka.ts'
 
@@ -34,6 +36,7 @@ export async function hooktide(
     runtime: { node: '24.0.0', platform: 'linux x64' },
     connect: async (config) => connectKafka(config, env, { clock: realClock, observer: notingObserver() }),
     secrets: createSecretTools(env, realClock),
+    endpoints: testEndpoints(env),
     fetchText: async (url) => (await fetch(url)).text(),
     startService: async () => undefined,
     runDemo: async () => true,
@@ -43,6 +46,13 @@ export async function hooktide(
     },
   })
   return { code, out: out.text(), err: err.text() }
+}
+
+/** The real ones, but names are answered here: tests ask no name server. `private.test` leads inside. */
+function testEndpoints(env: CliDeps['env']): CliDeps['endpoints'] {
+  const query: Query = async (name, family) =>
+    family === 6 ? [] : [{ address: name === 'private.test' ? '10.0.0.5' : '93.184.215.14', ttlS: 60 }]
+  return createEndpointTools(env, realClock, new Resolver({ clock: realClock, query, hosts: parseHosts('') }))
 }
 
 export function sink(isTTY = false): { readonly output: Output; text(): string } {

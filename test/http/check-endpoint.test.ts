@@ -34,3 +34,26 @@ test.each([
   expect([check.allowed, check.reason]).toEqual([allowed, reason])
   expect(check.addresses.map((each) => each.refusal)).toEqual(refusals)
 })
+
+test.each([
+  ['http://good.example/', {}, ['http.allowHttp: true']],
+  ['https://127.0.0.1/', {}, ['http.allowPrivate: ["127.0.0.1"]']],
+  ['http://127.0.0.1/', {}, ['http.allowHttp: true and http.allowPrivate: ["127.0.0.1"]']],
+  ['https://mixed.example/', {}, ['http.allowPrivate: ["mixed.example"]', 'http.allowPrivate: ["10.0.0.5"]']],
+  ['https://169.254.169.254/', {}, ['http.allowMetadata: true (it hands out credentials: for tests of it only)']],
+  ['https://[64:ff9b::5db8:d70e]/', {}, ['http.allowPrivate: ["64:ff9b::5db8:d70e"]', 'http.allowNat64: true']],
+  ['https://good.example/', { deny: ['1.1.1.1'] }, ['taking it out of http.deny']],
+  ['https://good.example:22/', {}, []],
+])('what would let %s through under %o is found by trying', async (url, settings, remedies) => {
+  const strict = guardPolicy(settings)
+  if (!strict.ok) throw new Error(strict.reason)
+  expect((await checkEndpoint(url, strict.value, resolver)).remedies).toEqual(remedies)
+})
+
+test('a name that nobody answers for is unknown, not refused by a rule', async () => {
+  expect(await checkEndpoint('https://gone.example/', policy, resolver)).toMatchObject({
+    allowed: false,
+    decided: false,
+    remedies: [],
+  })
+})

@@ -1,5 +1,6 @@
 import { groupNames, topicNames as namesOf } from '../cli/names.ts'
 import { type Config, leaseMs } from '../config.ts'
+import { spanLimits } from '../core/offset-tracker.ts'
 import type { PipelineSettings } from '../pipeline/assemble.ts'
 import { sourceTopics } from '../pipeline/lane-topics.ts'
 
@@ -59,7 +60,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       movesEveryMs: deliverer.commitMovesEveryMs,
     },
     lines: { maxHeld: 64, maxBuffer: 64, maxOpenUnordered: 32 },
-    crowd: { minShare: Math.max(8, Math.floor(deliverer.bufferPerLane.records / 16)), keep: 32 },
+    crowd: { minShare: Math.max(8, Math.floor(deliverer.bufferPerLane.records / 16)), keep: 32, behind: 2_000 },
     circuit: {
       failures: deliverer.circuit.failures,
       failureRate: deliverer.circuit.failureRate,
@@ -69,7 +70,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       maxOpenMs: deliverer.circuit.maxOpenMs,
     },
     deadCredit: deliverer.deadCredit,
-    maxSpan: powerOfTwo(deliverer.spanOffsets),
+    span: { ...spanLimits, max: powerOfTwo(deliverer.spanOffsets) },
     drainMs: deliverer.drainMs,
     stopDrainMs: config.shutdown.drainMs,
     leaseMs: leaseMs(config),

@@ -71,7 +71,7 @@ export const table = {
     commitEvery: duration('1s', '50ms', '1m'),
     commitMovesEvery: duration('250ms', '10ms', '1m'),
     commitRecords: integer(500, 1, 10_000),
-    spanOffsets: integer(16_384, 64, 16_384),
+    spanOffsets: integer(1_048_576, 64, 1_048_576),
     bufferPerLane: {
       records: integer(2000, 10, 1_000_000),
       bytes: size('8MiB', '1MiB', '1GiB'),

@@ -2,7 +2,7 @@
  * Values of the compacted `lane-state` topic (schemas/lane-state.json, version 1). The record stands in the partition of
  * its lane, under `laneStateKey`; a tombstone means: line open, stream forgotten.
  */
-export type LaneState = LineState | StreamState | CircuitMark
+export type LaneState = LineState | StreamState | CircuitMark | OffsetsState
 
 /** A line that is not simply open (design, "Order through retries"). */
 export interface LineState {
@@ -48,6 +48,17 @@ export interface CircuitMark {
   readonly openings: number
 }
 
+/** What is done of a source above `base`, when that has no room in the metadata of the commit it was written with. */
+export interface OffsetsState {
+  readonly v: 1
+  readonly kind: 'offsets'
+  readonly topic: string
+  /** The offset of that commit. */
+  readonly base: number
+  /** See `encodeRuns`. */
+  readonly runs: string
+}
+
 export function laneStateKey(state: LaneState): string {
   switch (state.kind) {
     case 'line':
@@ -56,6 +67,8 @@ export function laneStateKey(state: LaneState): string {
       return `stream:${state.stream}`
     case 'circuit':
       return `circuit:${state.circuit}`
+    case 'offsets':
+      return `offsets:${state.topic}`
     default:
       return state satisfies never
   }

@@ -4,6 +4,7 @@ import type { Control } from '../core/control.ts'
 import { DeadCredit } from '../core/dead-credit.ts'
 import { Ladder, type Tier } from '../core/ladder.ts'
 import type { LaneState } from '../core/lane-state.ts'
+import type { SpanLimits } from '../core/offset-tracker.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { RetryPolicy } from '../core/retry-policy.ts'
@@ -45,7 +46,7 @@ export interface PipelineSettings {
   readonly circuit: CircuitPolicy
   /** Exhausted deliveries per subscription that may die without a success in between. */
   readonly deadCredit: number
-  readonly maxSpan: number
+  readonly span: SpanLimits
   /** Longest drain before a rejoin, and at the end of the process, ms. */
   readonly drainMs: number
   readonly stopDrainMs: number
@@ -87,7 +88,7 @@ export interface Pipeline {
 /** Wires router, lanes and executor of one process; the outside world comes in by `deps`. */
 export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps): Pipeline {
   const { kafka, clock, observer } = deps
-  const readers = { follow: kafka.reader(), ask: kafka.reader(), sweep: kafka.reader() }
+  const readers = { follow: kafka.reader(), ask: kafka.reader(), sweep: kafka.reader(), bypass: kafka.reader() }
   const subscriptions = new Subscriptions({
     topic: settings.topics.subscriptions,
     clock,
@@ -180,11 +181,12 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
             freshen: () => subscriptions.freshen(),
             gone: deps.gone,
           },
-          maxSpan: settings.maxSpan,
+          span: settings.span,
           flowLimits: settings.flow,
           budget,
           commit: settings.commit,
           sweepReader: readers.sweep,
+          bypassReader: readers.bypass,
           stateReader: readers.ask,
           decodeLaneState: deps.decodeLaneState,
           stopDrainMs: settings.stopDrainMs,

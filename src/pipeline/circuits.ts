@@ -151,5 +151,7 @@ function subscriptionVerdict(reply: Reply): Verdict {
 
 function originVerdict(reply: Reply): Verdict {
   if (reply.t === 'response') return 'ok'
+  // The token's server is another host.
+  if (reply.t === 'failure' && reply.class === 'auth') return 'undecided'
   return subscriptionVerdict(reply)
 }

@@ -15,6 +15,8 @@ export interface CrowdLimits {
   readonly minShare: number
   /** Works of a diverted subscription that stay in memory, so that it goes on while the rest is parked. */
   readonly keep: number
+  /** With more of `deliveries` than this ahead, a diverted subscription's records are passed by instead of parked. */
+  readonly behind: number
 }
 
 /**

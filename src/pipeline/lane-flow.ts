@@ -126,6 +126,10 @@ export class LaneFlow {
     return this.#paused[index] === null
   }
 
+  pausedBy(index: number): PauseReason | null {
+    return this.#paused[index] ?? null
+  }
+
   records(index: number): number {
     return this.#records[index] ?? 0
   }
@@ -143,7 +147,7 @@ export class LaneFlow {
 
   #tooMuch(index: number, tracker: OffsetTracker, share: number): PauseReason | null {
     const { maxRecords, maxBytes, tierMaxRecords, tierMaxBytes } = this.#limits
-    if (tracker.span >= tracker.maxSpan * (share === 1 ? 1 : 0.9)) return 'span'
+    if (share === 1 ? tracker.full : tracker.span >= tracker.limits.max * 0.9) return 'span'
     if ((this.#records[index] as number) > (index === 0 ? maxRecords : tierMaxRecords) * share) return 'records'
     if ((this.#bytes[index] as number) > (index === 0 ? maxBytes : tierMaxBytes) * share) return 'bytes'
     if (index === 0 && (share === 1 ? this.#budget.over : !this.#budget.easy)) return 'process'

@@ -2,6 +2,7 @@ import { lineHeader } from '../core/delivery.ts'
 import type { LineState } from '../core/lane-state.ts'
 import type { Line } from '../core/line.ts'
 import type { InRecord } from '../core/record.ts'
+import type { Bypass } from './bypass.ts'
 import type { LaneGate } from './lane-gate.ts'
 import { toParked } from './lane-records.ts'
 import type { Settling } from './lane-settling.ts'
@@ -16,6 +17,7 @@ export class LaneLineHost implements LinesHost {
   readonly #world: LaneWorld
   readonly #partition: number
   readonly #ledger: Ledger
+  readonly #bypass: Bypass
   readonly #gate: LaneGate
   readonly #works: LaneWorks
   readonly #settling: Settling
@@ -23,11 +25,12 @@ export class LaneLineHost implements LinesHost {
   constructor(
     world: LaneWorld,
     partition: number,
-    parts: { ledger: Ledger; gate: LaneGate; works: LaneWorks; settling: Settling },
+    parts: { ledger: Ledger; bypass: Bypass; gate: LaneGate; works: LaneWorks; settling: Settling },
   ) {
     this.#world = world
     this.#partition = partition
     this.#ledger = parts.ledger
+    this.#bypass = parts.bypass
     this.#gate = parts.gate
     this.#works = parts.works
     this.#settling = parts.settling
@@ -46,8 +49,8 @@ export class LaneLineHost implements LinesHost {
     this.#ledger.state(`line:${line.key}`, state)
   }
 
-  deliveriesNext(): number {
-    return this.#ledger.deliveries.next
+  deliveriesNext(line: Line<Work>): number {
+    return this.#bypass.seenTo(line.subscriptionId)
   }
 
   parkedEnd(): number {

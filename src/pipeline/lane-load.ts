@@ -1,7 +1,7 @@
-import type { CircuitMark, LaneState, LineState } from '../core/lane-state.ts'
-import { OffsetTracker } from '../core/offset-tracker.ts'
+import type { CircuitMark, LaneState, LineState, OffsetsState } from '../core/lane-state.ts'
+import { OffsetTracker, type SpanLimits } from '../core/offset-tracker.ts'
 import { OriginFilter } from '../core/origin-filter.ts'
-import type { InRecord, TopicPartition } from '../core/record.ts'
+import type { GroupOffset, InRecord, TopicPartition } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { LogReader, Observer, Offsets } from '../ports.ts'
 import { type LaneTopics, sourceTopics } from './lane-topics.ts'
@@ -11,6 +11,8 @@ export type LaneContents = {
   readonly lines: readonly LineState[]
   readonly filter: OriginFilter
   readonly circuits: readonly CircuitMark[]
+  /** What is done of a source above its committed offset, where the commit's metadata has no room for it. By topic. */
+  readonly beside: ReadonlyMap<string, OffsetsState>
   readonly parkedEnd: number
   /** Where each source ended then, in the order of `trackers`. */
   readonly ends: readonly number[]
@@ -20,7 +22,7 @@ export interface LoadInput {
   readonly partition: number
   readonly group: string
   readonly topics: LaneTopics
-  readonly maxSpan: number
+  readonly span: SpanLimits
   readonly offsets: Offsets
   readonly reader: LogReader
   readonly observer: Observer
@@ -30,76 +32,71 @@ export interface LoadInput {
 /** What Kafka holds of a lane. Called after the fence, so nothing of it can change behind our back. */
 export async function loadLane(input: LoadInput): Promise<LaneContents> {
   // All at once: one after the other they are a score of round trips, while nobody delivers for the lane.
-  const [{ trackers, ends: sourceEnds }, { lines, circuits, filter }, ends] = await Promise.all([
-    loadTrackers(input),
+  const [positions, { lines, circuits, filter, beside }, ends] = await Promise.all([
+    loadPositions(input),
     loadState(input),
     input.reader.ends(input.topics.parked, [input.partition]),
   ])
-  return { trackers, lines, circuits, filter, parkedEnd: ends.get(input.partition) ?? 0, ends: sourceEnds }
+  const trackers = positions.map((position) => tracker(input, position, beside.get(position.topic)))
+  const parkedEnd = ends.get(input.partition) ?? 0
+  return { trackers, lines, circuits, filter, beside, parkedEnd, ends: positions.map(({ end }) => end) }
 }
 
-async function loadTrackers(input: LoadInput): Promise<{ trackers: OffsetTracker[]; ends: number[] }> {
-  const { partition, observer } = input
-  const partitions: TopicPartition[] = sourceTopics(input.topics).map((topic) => ({ topic, partition }))
+interface Position {
+  readonly topic: string
+  /** Bounds of the log. */
+  readonly start: number
+  readonly end: number
+  readonly committed: GroupOffset | undefined
+}
+
+async function loadPositions({ partition, topics, offsets, group, reader }: LoadInput): Promise<Position[]> {
+  const partitions: TopicPartition[] = sourceTopics(topics).map((topic) => ({ topic, partition }))
   const [committed, bounds] = await Promise.all([
-    input.offsets.committed(input.group, partitions),
+    offsets.committed(group, partitions),
     Promise.all(
-      partitions.map(({ topic }) =>
-        Promise.all([input.reader.starts(topic, [partition]), input.reader.ends(topic, [partition])]),
-      ),
+      partitions.map(({ topic }) => Promise.all([reader.starts(topic, [partition]), reader.ends(topic, [partition])])),
     ),
   ])
-  const trackers: OffsetTracker[] = []
-  const ends: number[] = []
-  for (const [index, { topic }] of partitions.entries()) {
-    const position = committed.find((entry) => entry.topic === topic && entry.partition === partition)
-    const [start, end] = (bounds[index] ?? []).map((offsets) => offsets.get(partition) ?? 0) as [number, number]
-    ends.push(end)
-    const offset = position?.offset ?? null
-    if (offset === null) {
-      trackers.push(new OffsetTracker(start, input.maxSpan))
-      continue
-    }
-    if (offset < start || offset > end) {
-      const what =
-        offset < start
-          ? 'retention has taken records that were not done'
-          : 'the topic is shorter than the committed offset: was it recreated?'
-      observer.log('error', 'lane.offset_out_of_range', {
-        topic,
-        partition,
-        committed: offset,
-        logStart: start,
-        logEnd: end,
-        lost: Math.max(0, start - offset),
-        what,
-      })
-      observer.count('offset_gap', Math.max(0, start - offset))
-      // Bits above the watermark still hold when only the front of the log is gone.
-      const tracker =
-        offset < start
-          ? OffsetTracker.restore(offset, position?.metadata ?? '', input.maxSpan).tracker
-          : new OffsetTracker(start, input.maxSpan)
-      tracker.skipTo(start)
-      trackers.push(tracker)
-      continue
-    }
-    const { tracker, understood } = OffsetTracker.restore(offset, position?.metadata ?? '', input.maxSpan)
-    if (!understood)
-      observer.log('warn', 'lane.foreign_metadata', {
-        topic,
-        partition,
-        offset,
-        what: 'commit metadata is not ours; records above the offset may be delivered again',
-      })
-    trackers.push(tracker)
-  }
-  return { trackers, ends }
+  return partitions.map(({ topic }, index) => {
+    const [start, end] = (bounds[index] ?? []).map((found) => found.get(partition) ?? 0) as [number, number]
+    const at = committed.find((entry) => entry.topic === topic && entry.partition === partition)
+    return { topic, start, end, committed: at }
+  })
 }
 
-async function loadState(
-  input: LoadInput,
-): Promise<{ lines: LineState[]; circuits: CircuitMark[]; filter: OriginFilter }> {
+function tracker(input: LoadInput, at: Position, beside: OffsetsState | undefined): OffsetTracker {
+  const { partition, observer, span } = input
+  const { topic, start, end } = at
+  const offset = at.committed?.offset ?? null
+  if (offset === null) return new OffsetTracker(start, span)
+  const metadata = at.committed?.metadata ?? ''
+  // Written in one transaction with the offset: of another base it says nothing.
+  const runs = beside?.base === offset ? beside.runs : null
+  const restored = OffsetTracker.restore(offset, metadata, span, runs)
+  if (!restored.understood)
+    observer.log('warn', 'lane.foreign_metadata', {
+      topic,
+      partition,
+      offset,
+      what: 'commit metadata is not ours; records above the offset may be delivered again',
+    })
+  if (offset >= start && offset <= end) return restored.tracker
+  const what =
+    offset < start
+      ? 'retention has taken records that were not done'
+      : 'the topic is shorter than the committed offset: was it recreated?'
+  const lost = Math.max(0, start - offset)
+  const fields = { topic, partition, committed: offset, logStart: start, logEnd: end, lost, what }
+  observer.log('error', 'lane.offset_out_of_range', fields)
+  observer.count('offset_gap', lost)
+  // What is done above the watermark still holds when only the front of the log is gone.
+  const tracker = offset < start ? restored.tracker : new OffsetTracker(start, span)
+  tracker.skipTo(start)
+  return tracker
+}
+
+async function loadState(input: LoadInput): Promise<Pick<LaneContents, 'lines' | 'circuits' | 'filter' | 'beside'>> {
   const { partition, reader, observer } = input
   const topic = input.topics.laneState
   const [starts, ends] = await Promise.all([reader.starts(topic, [partition]), reader.ends(topic, [partition])])
@@ -117,6 +114,7 @@ async function loadState(
   }
   const lines: LineState[] = []
   const circuits: CircuitMark[] = []
+  const beside = new Map<string, OffsetsState>()
   const filter = new OriginFilter()
   for (const [key, record] of latest) {
     const decoded = input.decodeLaneState(record)
@@ -127,7 +125,8 @@ async function loadState(
     const state = decoded.value
     if (state.kind === 'line') lines.push(state)
     else if (state.kind === 'circuit') circuits.push(state)
+    else if (state.kind === 'offsets') beside.set(state.topic, state)
     else filter.restore(state)
   }
-  return { lines, circuits, filter }
+  return { lines, circuits, filter, beside }
 }

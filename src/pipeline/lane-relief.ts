@@ -9,6 +9,8 @@ import type { Work, WorkOwner } from './work.ts'
 export interface ReliefHost {
   /** Something has left memory, or may start now. */
   relieved(): void
+  /** What was passed by makes the span wide, and parking others would not narrow it. */
+  passesBy(): boolean
   /** To the smallest tier, with its attempts and its due time: the head of an ordered line is never parked. */
   hop(work: Work): void
 }
@@ -37,7 +39,7 @@ export class Relief {
       this.#timer = null
       if (!this.#pressed(deliveries)) return
       if (!this.#flow.runs(0)) this.#relieve(lines)
-      if (wide(deliveries) || !this.#flow.runs(0)) this.#unpin(lines, deliveries)
+      if (this.#wide(deliveries) || !this.#flow.runs(0)) this.#unpin(lines, deliveries)
       for (const { index } of [...this.#flow.pauses()]) if (index > 0) this.#unblock(lines, index - 1)
       this.#host.relieved()
     })
@@ -45,13 +47,18 @@ export class Relief {
 
   #pressed(deliveries: OffsetTracker): boolean {
     for (const _ of this.#flow.pauses()) return true
-    return wide(deliveries)
+    return this.#wide(deliveries)
+  }
+
+  /** Well before the bound: until it is parked and committed, more comes. */
+  #wide(tracker: OffsetTracker): boolean {
+    return tracker.span >= wideSpan(tracker) && !this.#host.passesBy()
   }
 
   /** Works in the executor's queue may wait long for their subscription's turn: the oldest of them are parked. */
   #unqueue(lines: Lines, deliveries: OffsetTracker): void {
     const { executor } = this.#world
-    const old = deliveries.base + deliveries.maxSpan / 4
+    const old = deliveries.base + wideSpan(deliveries) / 2
     for (const work of executor.withdraw(this.#owner)) {
       const { line } = work
       const pins = work.source === 'deliveries' && work.offset < old
@@ -80,7 +87,7 @@ export class Relief {
 
   /** However few, what waits behind something holds back the watermark, and at the span's end the whole lane. */
   #unpin(lines: Lines, deliveries: OffsetTracker): void {
-    if (wide(deliveries)) this.#unqueue(lines, deliveries)
+    if (this.#wide(deliveries)) this.#unqueue(lines, deliveries)
     for (const line of [...lines]) {
       this.#unblockHead(lines, line)
       if (!line.ordered || line.open.size > 0 || line.front.length + line.held.length === 0) continue
@@ -124,9 +131,8 @@ export class Relief {
   }
 }
 
-/** Well before the bound: until it is parked and committed, more comes. */
-function wide(tracker: OffsetTracker): boolean {
-  return tracker.span >= tracker.maxSpan / 2
+function wideSpan({ limits }: OffsetTracker): number {
+  return Math.min(limits.max / 2, 8_192)
 }
 
 const pressureMs = 250

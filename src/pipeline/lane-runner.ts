@@ -1,4 +1,5 @@
 import { codeOf, HooktideError, messageOf } from '../core/error.ts'
+import type { SpanLimits } from '../core/offset-tracker.ts'
 import type { FetchedBatch } from '../core/record.ts'
 import type { Kafka, LogReader, TransactionalProducer } from '../ports.ts'
 import type { Lane } from './lane.ts'
@@ -11,7 +12,7 @@ export interface LaneRunnerDeps extends SessionDeps {
   readonly kafka: Kafka
   /** Lane p's transactional id is this and p: one per lane, whoever owns it, is what fences (KIP-98, before KIP-447). */
   readonly transactionalIdPrefix: string
-  readonly maxSpan: number
+  readonly span: SpanLimits
   readonly stateReader: LogReader
   readonly decodeLaneState: LoadInput['decodeLaneState']
 }
@@ -141,7 +142,7 @@ export class LaneRunner {
   /** Null when the lane was lost meanwhile. */
   async #load(epoch: number): Promise<LaneContents | null> {
     if (this.#epoch !== epoch) return null
-    const { world, kafka, group, maxSpan, stateReader, decodeLaneState } = this.#deps
+    const { world, kafka, group, span, stateReader, decodeLaneState } = this.#deps
     // Its subscriptions must not be taken for deleted because the table is behind.
     await world.freshen()
     if (this.#failures > 0) await this.#checkTopics()
@@ -149,7 +150,7 @@ export class LaneRunner {
       partition: this.partition,
       group,
       topics: world.topics,
-      maxSpan,
+      span,
       offsets: kafka.offsets,
       reader: stateReader,
       observer: world.observer,

@@ -1,6 +1,7 @@
 import { messageOf } from '../core/error.ts'
 import type { FetchedBatch } from '../core/record.ts'
 import type { GroupConsumer, LogReader, TransactionalProducer } from '../ports.ts'
+import { BypassSweep } from './bypass-sweep.ts'
 import { Lane } from './lane.ts'
 import { type CommitLimits, LaneCommitter } from './lane-committer.ts'
 import { type FlowLimits, LaneFlow, type MemoryBudget } from './lane-flow.ts'
@@ -17,6 +18,8 @@ export interface SessionDeps {
   readonly commit: CommitLimits
   /** For `parked`: its long polls must not stand in front of other reads. */
   readonly sweepReader: LogReader
+  /** For `deliveries`, what was passed by. */
+  readonly bypassReader: LogReader
 }
 
 /** A lane from its gain to its loss: what feeds it, ticks for it, commits for it and reads `parked` for it. */
@@ -27,6 +30,7 @@ export class LaneSession {
   readonly #producer: TransactionalProducer
   readonly #committer: LaneCommitter
   readonly #sweep: ParkedSweep
+  readonly #bypassSweep: BypassSweep
   #tickTimer: { atMs: number; cancel: () => void } | null = null
   #idleWaiters: (() => void)[] = []
   #closed = false
@@ -54,6 +58,7 @@ export class LaneSession {
       ...commits,
     })
     this.#sweep = new ParkedSweep(world, this.lane, deps.sweepReader)
+    this.#bypassSweep = new BypassSweep(world, this.lane, deps.bypassReader)
   }
 
   /** Starts reading where the lane stands: after the gain, and after a rejoin in which it stayed ours. */
@@ -108,6 +113,7 @@ export class LaneSession {
     this.#closed = true
     this.#committer.stop()
     this.#sweep.stop()
+    this.#bypassSweep.stop()
     this.#tickTimer?.cancel()
     this.lane.close()
     for (const resolve of this.#idleWaiters.splice(0)) resolve()
@@ -118,6 +124,7 @@ export class LaneSession {
     if (this.#closed) return
     if (this.lane.inFlight === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve()
     if (this.lane.lineCount > 0) this.#sweep.wake()
+    if (this.lane.bypass.size > 0) this.#bypassSweep.wake()
     this.#committer.touched()
   }
 

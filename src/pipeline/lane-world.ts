@@ -1,7 +1,7 @@
 import type { ClockOffset } from '../core/clock-offset.ts'
 import type { DeadCredit } from '../core/dead-credit.ts'
 import type { Ladder } from '../core/ladder.ts'
-import type { CircuitMark, LineState } from '../core/lane-state.ts'
+import type { CircuitMark, LineState, OffsetsState } from '../core/lane-state.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { Orders } from '../core/orders.ts'
 import type { OriginFilter } from '../core/origin-filter.ts'
@@ -49,6 +49,8 @@ export interface LaneStart {
   readonly lines: readonly LineState[]
   readonly circuits: readonly CircuitMark[]
   readonly filter: OriginFilter
+  /** By topic; see `LaneContents`. */
+  readonly beside: ReadonlyMap<string, OffsetsState>
   readonly parkedEnd: number
   /** Where each source ended then. */
   readonly ends: readonly number[]

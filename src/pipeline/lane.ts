@@ -1,11 +1,12 @@
-import { lineHeader } from '../core/delivery.ts'
-import { lineKeyOf, overflowKeyOf } from '../core/line.ts'
+import { overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
-import type { FetchedBatch, InRecord } from '../core/record.ts'
+import type { FetchedBatch } from '../core/record.ts'
 import type { Appended } from '../ports.ts'
+import type { Bypass } from './bypass.ts'
 import type { LaneFlow } from './lane-flow.ts'
 import { LaneGate } from './lane-gate.ts'
+import { LaneIntake } from './lane-intake.ts'
 import { LaneLineHost } from './lane-line-host.ts'
 import type { AttemptFacts } from './lane-records.ts'
 import { Relief } from './lane-relief.ts'
@@ -17,7 +18,6 @@ import { type LaneSnapshot, Ledger } from './ledger.ts'
 import { Lines } from './lines.ts'
 import { OrphanWatch } from './orphan-watch.ts'
 import { Soon } from './soon.ts'
-import { type Stranger, Strangers } from './strangers.ts'
 import type { Work, WorkOwner } from './work.ts'
 
 /**
@@ -36,7 +36,7 @@ export class Lane implements WorkOwner {
   readonly #relief: Relief
   readonly #works: LaneWorks
   readonly #tiers: LaneTiers
-  readonly #strangers: Strangers
+  readonly #intake: LaneIntake
   readonly #touched: () => void
   readonly #inFlight = new Set<Work>()
   readonly #orphans: OrphanWatch
@@ -52,113 +52,46 @@ export class Lane implements WorkOwner {
     this.#touched = touched
     this.#orphans = new OrphanWatch(world, start)
     this.#soon = new Soon(world.clock, () => this.#closed || this.#changed())
-    this.ledger = new Ledger(world.topics, start.partition, start)
+    this.ledger = new Ledger(world, start.partition, start)
     this.#gate = new LaneGate(world, this.ledger, start.circuits)
     this.#settling = new Settling(world, this.ledger, start.partition)
     this.#relief = new Relief(world, this, flow, {
       relieved: () => this.#changed(),
+      passesBy: () => this.bypass.size > 0,
       hop: (work) => {
         this.#works.left(work)
         this.#hop(work, 0)
       },
     })
     this.#works = new LaneWorks(world, this, this.ledger, flow, this.#relief.crowd)
-    this.#tiers = new LaneTiers(world, { ripe: (work) => this.#ripe(work), hop: (work, tier) => this.#hop(work, tier) })
-    this.#strangers = new Strangers(
-      world.clock,
-      () => world.freshen(),
-      (strangers) => this.#known(strangers),
-    )
-    const parts = { ledger: this.ledger, gate: this.#gate, works: this.#works, settling: this.#settling }
-    this.#lines = new Lines(new LaneLineHost(world, start.partition, parts), world.lines, start.lines)
+    const { ledger } = this
+    this.#tiers = new LaneTiers(world, {
+      ripe: (work) => this.#intake.ripe(work),
+      hop: (work, tier) => this.#hop(work, tier),
+    })
+    const parts = { ledger, flow, gate: this.#gate, works: this.#works, tiers: this.#tiers, settling: this.#settling }
+    this.#intake = new LaneIntake(world, {
+      ...parts,
+      lines: () => this.#lines,
+      cancel: (work, reason) => this.#cancel(work, reason),
+      changed: () => this.#changed(),
+    })
+    const host = new LaneLineHost(world, start.partition, { ...parts, bypass: this.bypass })
+    this.#lines = new Lines(host, world.lines, start.lines)
   }
 
   /** A batch of `deliveries` (index 0) or of tier `index − 1`. */
   onBatch(index: number, batch: FetchedBatch): void {
     if (this.#closed) return
-    const tracker = this.ledger.trackers[index] as OffsetTracker
-    for (const record of batch.records) {
-      if (!tracker.admits(record.offset)) {
-        this.flow.truncated(index)
-        this.#changed()
-        return
-      }
-      const known = record.offset < tracker.next
-      const fresh = tracker.see(record.offset)
-      if (!known) this.#take(index, record, fresh)
-    }
-    tracker.pass(batch.nextOffset)
-    if (index === 0) this.#lines.passed(tracker.next)
+    this.#intake.onBatch(index, batch)
     this.#orphans.look(this.ledger.trackers, this.#lines)
     this.#changed()
   }
 
-  /** `fresh` false: a predecessor finished it, but its origin still counts. */
-  #take(index: number, record: InRecord, fresh: boolean): void {
-    const work = this.#works.read(index === 0 ? 'deliveries' : 'tier', index - 1, record, null)
-    if (typeof work === 'string') {
-      if (fresh) {
-        this.#settling.reject(this.ledger.sourceName(index), record, work)
-        this.ledger.done(index, record.offset)
-      }
-      return
-    }
-    if (index === 0 && this.ledger.repeats(record, work)) {
-      if (!fresh) return
-      this.#world.observer.count('repeats_dropped')
-      this.ledger.done(0, record.offset)
-      return
-    }
-    if (!fresh) return
-    this.#works.admitted(work)
-    if (index === 0) this.#arrive(work)
-    else {
-      const line = work.record.headers[lineHeader]
-      if (line !== undefined) this.#lines.waits(line.toString())
-      this.#tiers.push(index - 1, work, record.timestampMs)
-    }
-  }
-
-  #arrive(work: Work): void {
-    const { subscriptionId } = work.delivery
-    const subscription = this.#world.subscription(subscriptionId)
-    if (subscription === undefined || this.#strangers.has(subscriptionId)) {
-      this.#strangers.hold({ work, lineKey: null })
-      return
-    }
-    this.#works.entered(work)
-    const crowded = this.#works.crowd.diverts(subscriptionId)
-    const key = lineKeyOf(subscription, work.delivery)
-    if (key !== null) this.#lines.arrive(key, work, crowded)
-    else if (crowded || !this.#gate.startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
-    else this.#world.executor.offer(work)
-  }
-
-  /** Back from a tier and due. */
-  #ripe(work: Work): void {
-    const { subscriptionId } = work.delivery
-    const lineKey = work.record.headers[lineHeader]?.toString() ?? null
-    work.readyAtMs = this.#world.clock.now()
-    const subscription = this.#world.subscription(subscriptionId)
-    if (subscription === undefined || this.#strangers.has(subscriptionId)) {
-      this.#strangers.hold({ work, lineKey })
-      return
-    }
-    this.#works.entered(work)
-    if (lineKey !== null && this.#lines.ripe(lineKey, work)) return
-    if (!this.#gate.startable(subscription)) this.#lines.overflow(overflowKeyOf(subscriptionId), work)
-    else this.#world.executor.offer(work)
-  }
-
-  /** The table is up to date now: who is still unknown is deleted. */
-  #known(strangers: readonly Stranger[]): void {
-    for (const { work, lineKey } of strangers) {
-      if (this.#world.subscription(work.delivery.subscriptionId) === undefined) {
-        // A line's head goes through its line, so that the line goes on.
-        if (lineKey === null || !this.#lines.ripe(lineKey, work)) this.#cancel(work, 'subscription deleted')
-      } else if (work.source === 'deliveries') this.#arrive(work)
-      else this.#ripe(work)
-    }
+  /** What was passed by in `deliveries`, read again. */
+  onBypassed(batch: FetchedBatch): void {
+    if (this.#closed) return
+    this.#intake.onBypassed(batch)
     this.#changed()
   }
 
@@ -265,6 +198,10 @@ export class Lane implements WorkOwner {
     this.#changed()
   }
 
+  get bypass(): Bypass {
+    return this.#intake.bypass
+  }
+
   get inFlight(): number {
     return this.#inFlight.size
   }
@@ -286,7 +223,7 @@ export class Lane implements WorkOwner {
     this.#closed = true
     this.#relief.close()
     this.#world.executor.withdraw(this)
-    this.#strangers.close()
+    this.#intake.close()
     this.flow.close()
   }
 

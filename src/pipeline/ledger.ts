@@ -1,11 +1,11 @@
-import type { LaneState } from '../core/lane-state.ts'
+import type { Origin } from '../core/delivery.ts'
+import type { LaneState, OffsetsState } from '../core/lane-state.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { OriginFilter } from '../core/origin-filter.ts'
-import type { GroupOffset, InRecord, OutRecord } from '../core/record.ts'
-import type { Appended } from '../ports.ts'
+import type { GroupOffset, OutRecord } from '../core/record.ts'
+import type { Appended, Observer } from '../ports.ts'
 import { type LaneTopics, sourceTopics } from './lane-topics.ts'
 import { Pending } from './pending.ts'
-import type { Work } from './work.ts'
 
 /** One transaction's worth: what is written and what is done by it. */
 export interface LaneSnapshot {
@@ -23,25 +23,36 @@ export class Ledger {
   readonly #sources: readonly string[]
   readonly #topics: LaneTopics
   readonly #partition: number
+  readonly #observer: Observer
   readonly #filter: OriginFilter
   readonly #pending: Pending
   /** Tracker versions that stand in a commit, under way or done. */
   readonly #committed: number[]
   #parkedEnd: number
+  /** Sources of which something is written down beside the metadata. */
+  readonly #beside: Set<string>
   /** Moves to `parked` in transactions whose end is not known. */
   #parkedUnderWay = 0
 
   constructor(
-    topics: LaneTopics,
+    world: { readonly topics: LaneTopics; readonly observer: Observer },
     partition: number,
-    start: { trackers: readonly OffsetTracker[]; filter: OriginFilter; parkedEnd: number },
+    start: {
+      readonly trackers: readonly OffsetTracker[]
+      readonly filter: OriginFilter
+      readonly parkedEnd: number
+      readonly beside: ReadonlyMap<string, OffsetsState>
+    },
   ) {
+    const { topics, observer } = world
     this.trackers = start.trackers
     this.#topics = topics
+    this.#observer = observer
     this.#sources = sourceTopics(topics)
     this.#partition = partition
     this.#filter = start.filter
     this.#parkedEnd = start.parkedEnd
+    this.#beside = new Set(start.beside.keys())
     this.#pending = new Pending(topics.laneState, partition)
     this.#committed = start.trackers.map((tracker) => tracker.version)
   }
@@ -55,8 +66,14 @@ export class Ledger {
   }
 
   /** A router's repeat; `deliveries` records only, in log order. */
-  repeats(record: InRecord, work: Pick<Work, 'delivery'>): boolean {
-    return !this.#filter.accept(record.offset, work.delivery.origin, work.delivery.subscriptionId)
+  repeats(offset: number, origin: Origin, subscriptionId: string): boolean {
+    return !this.#filter.accept(offset, origin, subscriptionId)
+  }
+
+  /** Such a one is done. */
+  repeated(offset: number): void {
+    this.#observer.count('repeats_dropped')
+    this.done(0, offset)
   }
 
   /** The source is done with the next commit; a parked one by its line's state. */
@@ -124,12 +141,24 @@ export class Ledger {
         topic: this.sourceName(index),
         partition: this.#partition,
         offset: tracker.base,
-        metadata: tracker.metadata(),
+        metadata: this.#marks(index, tracker),
       })
     }
     const taken = this.#pending.take(this.#filter.advance(this.deliveries.base))
     this.#parkedUnderWay += taken.parked
     return { records: taken.records, offsets, parked: taken.parked }
+  }
+
+  /** The metadata of a commit; what has no room in it goes into the same transaction. */
+  #marks(index: number, tracker: OffsetTracker): string {
+    const topic = this.sourceName(index)
+    const { metadata, beside } = tracker.marks()
+    const state: OffsetsState | null =
+      beside === null ? null : { v: 1, kind: 'offsets', topic, base: tracker.base, runs: beside }
+    if (state !== null) this.#beside.add(topic)
+    else if (!this.#beside.delete(topic)) return metadata
+    this.#pending.state(`offsets:${topic}`, state)
+    return metadata
   }
 
   committed(snapshot: LaneSnapshot, appended: readonly Appended[]): void {

@@ -13,8 +13,8 @@ export interface LinesHost {
   park(line: Line<Work>, work: Work): void
   /** Writes the line's state in the next transaction; null: tombstone. */
   writeState(line: Line<Work>, state: LineState | null): void
-  /** Where the reader of `deliveries` is: every record below has been seen. */
-  deliveriesNext(): number
+  /** Where the reader of `deliveries` is for this line: every record of it below has been seen. */
+  deliveriesNext(line: Line<Work>): number
   /** A lower bound of the offset that the next append to `parked` gets. */
   parkedEnd(): number
   /** May this work of the line come out now, or, null, any (subscription active, circuit closed, or to be cancelled)? */
@@ -96,10 +96,10 @@ export class Lines {
     this.pump(line)
   }
 
-  /** The reader of `deliveries` is at `next`: lines that only waited for it to pass their `since` go on. */
-  passed(next: number): void {
+  /** The reader of `deliveries` has gone on: lines that only waited for it to pass their `since` go on too. */
+  passed(): void {
     for (const line of this.#awaited) {
-      if (line.state !== null && line.state.since > next) continue
+      if (line.state !== null && line.state.since > this.#host.deliveriesNext(line)) continue
       this.#awaited.delete(line)
       if (this.#lines.get(line.key) === line) this.pump(line)
     }
@@ -171,7 +171,9 @@ export class Lines {
       if (state !== line.state && state !== null) this.#lines.write(line, state)
     } else if (end !== 'final') {
       const since =
-        work.source === 'deliveries' && state === null ? work.offset + 1 : (state?.since ?? this.#host.deliveriesNext())
+        work.source === 'deliveries' && state === null
+          ? work.offset + 1
+          : (state?.since ?? this.#host.deliveriesNext(line))
       state ??= this.#fresh(line, since)
       line.headKnown = true
       const head = work.delivery.id
@@ -245,7 +247,7 @@ export class Lines {
     if (line.front.length > 0) return line.front
     if (line.state !== null && line.state.count > 0) {
       // An undone record below `since` may still be on its way to us: it comes first.
-      if (line.ordered && this.#host.deliveriesNext() < line.state.since) return null
+      if (line.ordered && this.#host.deliveriesNext(line) < line.state.since) return null
       return line.buffer
     }
     return line.held
@@ -259,7 +261,7 @@ export class Lines {
     const first = works[0]
     if (first === undefined) return
     let state =
-      line.state ?? this.#fresh(line, first.source === 'deliveries' ? first.offset : this.#host.deliveriesNext())
+      line.state ?? this.#fresh(line, first.source === 'deliveries' ? first.offset : this.#host.deliveriesNext(line))
     if (state.count === 0) {
       line.readNext = this.#host.parkedEnd()
       line.doneAbove.clear()

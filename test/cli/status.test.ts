@@ -115,7 +115,7 @@ describe('status on a real broker', () => {
     tracker.done(2)
     const lane = cluster.kafka.transactional(`${prefix}lane.1`)
     await lane.fence()
-    const offsets = [{ topic: `${prefix}deliveries`, partition: 1, offset: tracker.base, metadata: tracker.metadata() }]
+    const offsets = [{ topic: `${prefix}deliveries`, partition: 1, offset: tracker.base, metadata: tracker.marks().metadata }]
     await lane.transact({ group: `${prefix}deliverer`, records: [delivery('dead', 0, 7)], offsets })
 
     const found = await status()

@@ -9,7 +9,7 @@ import type { Subscription } from '../../src/core/subscription.ts'
 import type { PipelineSettings } from '../../src/pipeline/assemble.ts'
 import { type Answer, breaks, changes, delivers, type Endpoint, fails, failsFirst } from './endpoints.ts'
 import type { PostEntry } from './receiver.ts'
-import { World } from './world.ts'
+import { spanOf, World } from './world.ts'
 
 /** A world in which an operator gives orders, and what can be seen of how they are obeyed. */
 class Stage {
@@ -280,7 +280,7 @@ describe('subscriptions', () => {
     test.each(['none', 'key', 'subscription'] as const)(
       `paused by ${by}, ordering %s: 500 events wait, also through a restart; resumed, all come, in order`,
       async (ordering) => {
-        const stage = await new Stage({ maxSpan: 256 }).start({
+        const stage = await new Stage({ span: spanOf(256) }).start({
           a: { endpoint: delivers(), ordering },
           other: { endpoint: delivers(), ordering },
         })
@@ -323,7 +323,7 @@ describe('subscriptions', () => {
   })
 
   test('what was under way when the pause came pins nothing: others go on past a whole span', async () => {
-    const stage = await new Stage({ maxSpan: 64 }, 1, 1).start({
+    const stage = await new Stage({ span: spanOf(64) }, 1, 1).start({
       a: { endpoint: delivers(400) },
       other: { endpoint: delivers() },
     })
@@ -636,7 +636,10 @@ describe('circuits and credit', () => {
 test('what waits behind a head that is retried or held pins nothing: others go on past a whole span', async () => {
   const busy: Endpoint = ({ attempt }) =>
     attempt === 1 ? { t: 'status', status: 503, afterMs: 5, retryAfter: '10' } : delivers()({} as never)
-  const stage = await new Stage({ maxSpan: 64 }, 1, 1).start({ a: { endpoint: busy }, other: { endpoint: delivers() } })
+  const stage = await new Stage({ span: spanOf(64) }, 1, 1).start({
+    a: { endpoint: busy },
+    other: { endpoint: delivers() },
+  })
   await stage.order({ kind: 'tier', target: 'retry-1s', order: 'pause' })
   await stage.advance(500)
   await stage.produce('a', 'k', 4)

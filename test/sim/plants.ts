@@ -2,6 +2,7 @@ import { deliveryHeader } from '../../src/core/delivery.ts'
 import { OffsetTracker } from '../../src/core/offset-tracker.ts'
 import { OriginFilter } from '../../src/core/origin-filter.ts'
 import type { GroupOffset, OutRecord } from '../../src/core/record.ts'
+import { Bypass } from '../../src/pipeline/bypass.ts'
 import { Lane } from '../../src/pipeline/lane.ts'
 import { LaneLineHost } from '../../src/pipeline/lane-line-host.ts'
 import { LaneRunner } from '../../src/pipeline/lane-runner.ts'
@@ -296,6 +297,28 @@ export const plants: Readonly<Record<string, () => Plant>> = {
       (original) =>
         function (this: LaneLineHost, line, state) {
           original.call(this, line, state === null ? null : { ...state, since: 0 })
+        },
+    ),
+
+  /** What the reader of `deliveries` has passed by counts as seen: a line's later records go before its parked ones. */
+  'passed-by-counts-as-seen': () =>
+    over(
+      Bypass.prototype,
+      'seenTo',
+      (original) =>
+        function (this: Bypass, subscriptionId: string) {
+          return original.call(this, subscriptionId) + (this.size > 0 ? 1_000 : 0)
+        },
+    ),
+
+  /** Nobody comes for what was passed by. */
+  'passed-by-never-read': () =>
+    over(
+      Bypass.prototype,
+      'wanted',
+      () =>
+        function (this: Bypass) {
+          return null
         },
     ),
 }

@@ -6,7 +6,7 @@ import { delivers } from './endpoints.ts'
 import { collectEvidence, type Evidence, type Expected } from './evidence.ts'
 import { checkJournal } from './journal.ts'
 import { type Mode, type Plan, type PlannedSubscription, planOf } from './plan.ts'
-import { layout, type Mistake, tierDelays, World } from './world.ts'
+import { layout, type Mistake, spanOf, tierDelays, World } from './world.ts'
 
 export interface RunOptions {
   readonly faults?: readonly string[] | null
@@ -340,8 +340,8 @@ const breaker = { failures: 4, failureRate: 0.8, minSamples: 10, windowMs: 5_000
 const small = {
   flow: { maxRecords: 20, maxBytes: 20_000, tierMaxRecords: 8, tierMaxBytes: 20_000 },
   lines: { maxHeld: 3, maxBuffer: 3, maxOpenUnordered: 2 },
-  crowd: { minShare: 3, keep: 2 },
-  maxSpan: 64,
+  crowd: { minShare: 3, keep: 2, behind: 4 },
+  span: spanOf(64),
   maxBytes: 60_000,
   executor: { maxInFlight: 4, maxInFlightBytes: 40_000, retryShare: 0.3, maxPerSubscription: 2, maxPerOrigin: 3 },
   commit: { records: 10, everyMs: 300, movesEveryMs: 100 },

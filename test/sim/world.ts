@@ -58,6 +58,11 @@ const topics = {
   control: 'control',
 }
 
+/** So narrow that every way to write down what is done is taken. */
+export function spanOf(max: number): PipelineSettings['span'] {
+  return { max, bits: 32, metadata: 16 }
+}
+
 export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}): PipelineSettings {
   return {
     roles: { router: true, deliverer: true },
@@ -81,10 +86,10 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     maxBytes: 8 << 20,
     commit: { records: 100, everyMs: 400, movesEveryMs: 150 },
     lines: { maxHeld: 8, maxBuffer: 8, maxOpenUnordered: 4 },
-    crowd: { minShare: 20, keep: 8 },
+    crowd: { minShare: 20, keep: 8, behind: 40 },
     circuit: { failures: 0, failureRate: 1, minSamples: 50, windowMs: 30_000, openMs: 2_000, maxOpenMs: 20_000 },
     deadCredit: 1_000,
-    maxSpan: 1_024,
+    span: spanOf(1_024),
     drainMs: 3_500,
     stopDrainMs: 3_500,
     leaseMs: 4_000,
@@ -165,7 +170,8 @@ export class World {
       clock: process,
       observer: this.#observer(worker.id),
       sender: this.receiver.sender(process),
-      secrets: { keys: () => [{ kind: 'v1', sign: () => '' }] },
+      secrets: { keys: () => [{ kind: 'v1', sign: () => '' }], text: () => null },
+      accesses: openAccess,
       decodeSubscription,
       decodeControl,
       decodeLaneState,

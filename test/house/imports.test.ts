@@ -13,6 +13,7 @@ const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
   http: ['core', 'ports'],
   observe: ['core', 'ports'],
   secrets: ['core', 'ports'],
+  state: ['core', 'ports'],
   broker: ['core', 'ports'],
   cli: ['core', 'ports', 'config', 'schema'],
   app: 'all',
@@ -31,6 +32,8 @@ const owners: Readonly<Record<string, string>> = {
   'prom-client': 'observe',
   commander: 'cli',
   ajv: 'schema',
+  kysely: 'state',
+  pg: 'state',
 }
 
 /** `src/config.ts` and `src/config/read.ts` are both of part `config`. */

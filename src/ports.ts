@@ -1,5 +1,7 @@
+import type { LegacySignature } from './core/endpoint-settings.ts'
 import type { Reply } from './core/outcome.ts'
 import type { FetchedBatch, GroupOffset, OutRecord, TopicPartition } from './core/record.ts'
+import type { Secret } from './core/secret.ts'
 import type {
   DeliveryDetail,
   DeliveryQuery,
@@ -11,6 +13,7 @@ import type {
   StatusCounts,
   SubscriptionHealth,
 } from './core/state-view.ts'
+import type { Subscription } from './core/subscription.ts'
 import type { TopicState } from './core/topic-spec.ts'
 
 /** Time and chance. The only real ones are made in `app.ts`; tests bring their own. */
@@ -187,10 +190,46 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>> | undefined
   /** Signing keys in the order of the signature header: newest first. */
   readonly keys: readonly SigningKey[]
-  /** Also sign the body alone, as `sha256=<hex>` under this header name (`x-hub-signature-256`), for receivers that migrate. */
-  readonly legacySignatureHeader?: string
+  /** Also sign the body alone, for receivers that come from elsewhere; with `legacyKey`, else with the newest HMAC key. */
+  readonly legacySignature?: LegacySignature | undefined
+  /** What lets it in, beside the signature. */
+  readonly access?: Access | undefined
   /** Total deadline of the attempt, ms, within the sender's bound; undefined: the sender's default. */
   readonly timeoutMs: number | undefined
+}
+
+/** A client certificate; opaque. Connections are shared only by POSTs with the same one. */
+export interface ClientIdentity {
+  readonly id: string
+}
+
+/** What an attempt brings to be let in. Made of secrets: never logged, never stored. */
+export interface Access {
+  /** Value of `authorization`. */
+  readonly authorization: string | null
+  readonly client: ClientIdentity | null
+  readonly legacyKey: SigningKey | null
+  /** Tells one access token from the next; null: none is involved. */
+  readonly token: object | null
+  /** Texts that must not come back in an excerpt. */
+  readonly confidential: readonly string[]
+}
+
+/** `pending`: a token is being fetched, `onChange` tells when that is over; `missing`: it can't be had now. */
+export type AccessState =
+  | { readonly t: 'ready'; readonly access: Access | null }
+  | { readonly t: 'pending' }
+  | { readonly t: 'missing'; readonly class: 'secret' | 'auth'; readonly detail: string }
+
+/** Credentials behind the references of subscriptions. Nothing here waits, throws or rejects. */
+export interface Accesses {
+  /** As things stand now; cheap. Starts the fetch of a token that is missing or will expire. */
+  of(subscription: Subscription): AccessState
+  /** The endpoint answered 401 to it: its token is dropped, once. True: another attempt has a different one. */
+  refused(subscription: Subscription, access: Access): boolean
+  accepted(subscription: Subscription, access: Access): void
+  /** Called with a subscription's id when it is `pending` no more. */
+  onChange(listener: (subscriptionId: string) => void): void
 }
 
 /** Opaque to the pipeline: `http/sign.ts` knows what is inside. Prints as `***`. */
@@ -210,6 +249,8 @@ export interface Sender {
 export interface Secrets {
   /** Current signing keys behind a reference; null when it can't be resolved now (the reason goes to the observer). Cheap. */
   keys(ref: string): readonly SigningKey[] | null
+  /** The text behind a reference, as `keys`: the same object until the text changes. */
+  text(ref: string): Secret | null
 }
 
 /**

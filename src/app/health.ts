@@ -32,14 +32,14 @@ export class PipelineHealth {
     const now = this.#clock.mono()
     const { executor, deliverer } = this.#pipeline
     const reasons: string[] = []
-    if (executor.completed !== this.#settled || executor.ready === 0) {
+    if (executor.completed !== this.#settled || executor.startable === 0) {
       this.#settled = executor.completed
       this.#movedAtMs = now
     }
     const stalledMs = now - this.#movedAtMs
     if (stalledMs > this.#limits.stalledMs) {
       reasons.push(
-        `${executor.ready} deliveries are ready and none has been settled for ${Math.round(stalledMs / 1000)} s`,
+        `${executor.startable} deliveries are ready and none has been settled for ${Math.round(stalledMs / 1000)} s`,
       )
     }
     const gaining = [...(deliverer?.lanes ?? [])].filter((runner) => runner.status === 'gaining').length

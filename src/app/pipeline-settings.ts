@@ -46,6 +46,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       retryShare: deliverer.retryShare,
       maxPerSubscription: deliverer.perSubscription,
       maxPerOrigin: deliverer.perOrigin,
+      maxPerOriginPerSecond: deliverer.perOriginPerSecond,
     },
     flow: {
       maxRecords: deliverer.bufferPerLane.records,

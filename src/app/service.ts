@@ -2,7 +2,9 @@ import { verifyTopics } from '../cli/topic-actions.ts'
 import { readTopicSpecs } from '../cli/topic-folder.ts'
 import type { Config } from '../config.ts'
 import { HooktideError, messageOf } from '../core/error.ts'
+import { EndpointAccess } from '../http/endpoint-access.ts'
 import { HttpSender } from '../http/sender.ts'
+import { fetchToken } from '../http/token-request.ts'
 import { KafkaTopicAdmin } from '../kafka/admin.ts'
 import { KafkaClient } from '../kafka/client.ts'
 import { createKafka } from '../kafka/kafka.ts'
@@ -109,6 +111,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
     const sender = new HttpSender(senderOptions(config, { env, clock }))
     undo.push(() => sender.close())
+    const accesses = new EndpointAccess({
+      clock,
+      observer,
+      secrets,
+      fetchToken: (client, secret) => fetchToken(sender, client, secret),
+    })
 
     const disabling = kafka.producer()
     undo.push(() => disabling.close())
@@ -125,6 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       observer,
       sender,
       secrets,
+      accesses,
       decodeSubscription,
       decodeControl,
       decodeLaneState,

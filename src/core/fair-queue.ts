@@ -32,6 +32,10 @@ export class FairQueue<T extends FairItem> {
     return this.#size
   }
 
+  sizeOf(name: string): number {
+    return this.#flows.get(name)?.items.length ?? 0
+  }
+
   push(item: T): void {
     let flow = this.#flows.get(item.flow)
     if (flow === undefined) {

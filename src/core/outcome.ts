@@ -1,5 +1,5 @@
-/** Why an attempt got no status. `local`: our own fault (no memory, no descriptors, bug). */
-export type FailureClass = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'blocked' | 'secret' | 'local'
+/** Why an attempt got no status. `auth`: no access token could be had; `secret`: a reference can't be read; `local`: our own fault (no memory, no descriptors, bug). */
+export type FailureClass = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'blocked' | 'secret' | 'auth' | 'local'
 
 /** What came back from one POST: facts only; what follows from them is `classify`'s business. */
 export type Reply =

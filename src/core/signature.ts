@@ -88,9 +88,16 @@ export function signatureHeader(keys: readonly Key[], id: string, timestampS: nu
   return header
 }
 
-/** GitHub's older form (`x-hub-signature-256`): the body alone, no id, no time, so it does not protect against replays. */
-export function hubSignature256(key: Key, body: Buffer): string {
-  return `sha256=${Buffer.from(key.sign([body]), 'base64').toString('hex')}`
+/** The older form of GitHub and others (`x-hub-signature-256: sha256=<hex>`): the body alone, no id, no time, so it does not protect against replays. */
+export function bodySignature(key: Key, body: Buffer, prefix = 'sha256=', format: 'hex' | 'base64' = 'hex'): string {
+  const digest = key.sign([body])
+  return prefix + (format === 'base64' ? digest : Buffer.from(digest, 'base64').toString('hex'))
+}
+
+/** An HMAC key that is the text itself, as older senders use it; no form is asked of it, only that it is there. */
+export function rawHmacKey(secret: Secret): Result<Key> {
+  const text = secret.reveal()
+  return text === '' ? fail('the secret is empty') : ok(hmacKey(createSecretKey(Buffer.from(text, 'utf8'))))
 }
 
 /**

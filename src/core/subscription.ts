@@ -1,3 +1,5 @@
+import type { EndpointSettings } from './endpoint-settings.ts'
+
 /** `key`: ordered per subscription and ordering key; `subscription`: one line; `none`: unordered. */
 export type Ordering = 'none' | 'key' | 'subscription'
 
@@ -20,7 +22,7 @@ export interface RetryOverride {
 }
 
 /** The value of a `subscriptions` record (schemas/subscription.json, version 1). */
-export interface Subscription {
+export interface Subscription extends EndpointSettings {
   readonly v: 1
   readonly id: string
   readonly tenant: string

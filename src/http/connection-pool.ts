@@ -13,7 +13,7 @@ interface Origin {
   open: number
 }
 
-/** Lends connections, newest idle first, and forgets an origin with its last one. */
+/** Lends connections, newest idle first, and forgets an origin with its last one. Each client certificate has an origin of its own. */
 export class ConnectionPool implements ConnectionOwner {
   readonly #options: PoolOptions
   readonly #origins = new Map<string, Origin>()
@@ -31,7 +31,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** Puts the exchange on a connection at once, or in line when the origin has all the sockets it may have. */
   start(exchange: Exchange): void {
-    const key = exchange.target.origin
+    const key = exchange.route
     let origin = this.#origins.get(key)
     if (origin === undefined) {
       origin = { idle: [], waiting: [], open: 0 }
@@ -50,7 +50,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   freed(connection: Connection): void {
-    const origin = this.#origins.get(connection.origin)
+    const origin = this.#origins.get(connection.route)
     if (origin === undefined) return
     const next = takeWaiting(origin)
     if (next !== undefined) {
@@ -68,12 +68,12 @@ export class ConnectionPool implements ConnectionOwner {
   closed(connection: Connection): void {
     this.#forget(connection)
     if (!this.#all.delete(connection)) return
-    const origin = this.#origins.get(connection.origin)
+    const origin = this.#origins.get(connection.route)
     if (origin === undefined) return
     origin.open--
     const next = takeWaiting(origin)
     if (next !== undefined) this.#open(origin, next)
-    else if (origin.open === 0) this.#origins.delete(connection.origin)
+    else if (origin.open === 0) this.#origins.delete(connection.route)
   }
 
   closeAll(): void {
@@ -81,7 +81,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   #open(origin: Origin, exchange: Exchange): void {
-    const connection = new Connection(exchange.target, this.#options, this)
+    const connection = new Connection(exchange, this.#options, this)
     origin.open++
     this.#all.add(connection)
     connection.run(exchange)
@@ -89,7 +89,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   #forget(connection: Connection): void {
     if (!this.#idle.delete(connection)) return
-    const idle = this.#origins.get(connection.origin)?.idle
+    const idle = this.#origins.get(connection.route)?.idle
     const at = idle?.indexOf(connection) ?? -1
     if (at >= 0) idle?.splice(at, 1)
   }

@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { Client } from 'undici'
 import type { Target } from '../core/url-rules.ts'
+import type { ClientIdentity } from '../ports.ts'
 import { type DialOptions, dial } from './dial.ts'
 import type { Exchange, Line } from './exchange.ts'
 import { Failure } from './failure.ts'
@@ -28,6 +29,8 @@ export class Connection implements Line {
   readonly #options: ConnectionOptions
   readonly #owner: ConnectionOwner
   readonly #target: Target
+  readonly #identity: ClientIdentity | null
+  readonly route: string
   readonly #client: Client
   #exchange: Exchange | null = null
   #socket: Socket | null = null
@@ -36,8 +39,10 @@ export class Connection implements Line {
   #stopDial: (() => void) | null = null
   #gone = false
 
-  constructor(target: Target, options: ConnectionOptions, owner: ConnectionOwner) {
+  constructor({ target, client, route }: Exchange, options: ConnectionOptions, owner: ConnectionOwner) {
     this.#target = target
+    this.#identity = client
+    this.route = route
     this.#options = options
     this.#owner = owner
     this.#client = new Client(target.origin, {
@@ -62,10 +67,6 @@ export class Connection implements Line {
     const socket = this.#socket
     if (socket === null || socket.destroyed || !socket.writable || socket.readableLength > 0) return false
     return this.#options.clock.mono() - this.#openedMs < this.#options.maxAgeMs
-  }
-
-  get origin(): string {
-    return this.#target.origin
   }
 
   run(exchange: Exchange): void {
@@ -106,12 +107,13 @@ export class Connection implements Line {
 
   #connect(done: ConnectDone): void {
     // A kept socket died before the request was written: undici asks for another one, which is as good as the first.
-    this.#stopDial = dial(this.#target, this.#options, (error, socket) => {
+    const connected = (error: Failure | null, socket: Socket | null) => {
       this.#stopDial = null
       if (error !== null) return done(error, null)
       this.#attach(socket as Socket)
       done(null, socket)
-    })
+    }
+    this.#stopDial = dial(this.#target, this.#options, connected, this.#identity)
   }
 
   #attach(socket: Socket): void {

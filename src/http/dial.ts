@@ -3,7 +3,7 @@ import { addressRefusal } from '../core/address-guard.ts'
 import { type GuardPolicy, nameAllowed } from '../core/guard-policy.ts'
 import { parseIp, sameIp } from '../core/ip.ts'
 import type { Target } from '../core/url-rules.ts'
-import type { Clock } from '../ports.ts'
+import type { ClientIdentity, Clock } from '../ports.ts'
 import { connectFailureOf, Failure } from './failure.ts'
 import { fairAfter } from './fair-timer.ts'
 import type { Network } from './network.ts'
@@ -28,7 +28,12 @@ const nextAddressMs = 250
  * `remoteAddress` before the first byte, then TLS. All of it within `connectTimeoutMs`. `done` is called exactly once,
  * unless the returned function (which destroys whatever was begun) comes first.
  */
-export function dial(target: Target, options: DialOptions, done: Done): () => void {
+export function dial(
+  target: Target,
+  options: DialOptions,
+  done: Done,
+  client: ClientIdentity | null = null,
+): () => void {
   const { clock, policy, network } = options
   const sockets = new Set<Socket>()
   let phase: 'dns' | 'connect' | 'tls' = 'dns'
@@ -104,7 +109,7 @@ export function dial(target: Target, options: DialOptions, done: Done): () => vo
   function secure(tcp: Socket): void {
     phase = 'tls'
     try {
-      const socket = network.tls(tcp, target.hostname, target.literal)
+      const socket = network.tls(tcp, target.hostname, target.literal, client)
       sockets.add(socket)
       socket.once('error', (error) => end(connectFailureOf(error, phase), null))
       socket.once('close', () =>

@@ -2,12 +2,10 @@ import type { Dispatcher } from 'undici'
 import type { Reply } from '../core/outcome.ts'
 import { pickRetryAfter } from '../core/retry-after.ts'
 import type { Target } from '../core/url-rules.ts'
-import type { Clock } from '../ports.ts'
+import type { ClientIdentity, Clock } from '../ports.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { fairAfter } from './fair-timer.ts'
 
-/** Kept of a response body, for people. */
-const excerptBytes = 4096
 /** Read of a response body before the connection is given up. */
 const readBytes = 65_536
 const maxLocationChars = 512
@@ -29,6 +27,9 @@ export interface ExchangeOptions {
   readonly target: Target
   readonly headers: string[]
   readonly body: Buffer
+  readonly client: ClientIdentity | null
+  /** Most kept of the response's body. */
+  readonly keptBytes: number
   readonly deadlineMs: number
   /** From the request's writing to the complete header block; interim responses start it anew, within the deadline. */
   readonly readTimeoutMs: number
@@ -45,6 +46,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly target: Target
   readonly headers: string[]
   readonly body: Buffer
+  readonly client: ClientIdentity | null
+  /** Exchanges of one route may follow each other on a socket. */
+  readonly route: string
   line: Line | null = null
   readonly #options: ExchangeOptions
   readonly #startMs: number
@@ -66,6 +70,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.target = options.target
     this.headers = options.headers
     this.body = options.body
+    this.client = options.client
+    this.route = this.client === null ? this.target.origin : `${this.target.origin} ${this.client.id}`
     this.#startMs = options.clock.mono()
     this.#dueMs = options.deadlineMs
     this.#stopTimer = fairAfter(options.clock, options.deadlineMs, () => this.#deadline())
@@ -119,7 +125,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return
     this.#readBytes += chunk.length
-    const room = excerptBytes - this.#keptBytes
+    const room = this.#options.keptBytes - this.#keptBytes
     if (room > 0) {
       // A copy: the chunk is a view of a much larger read buffer.
       const kept = Buffer.from(chunk.subarray(0, room))

@@ -1,6 +1,7 @@
 import { checkCustomHeaders, isHeaderValue } from '../core/custom-headers.ts'
+import { type LegacySignature, legacyHeaderProblem } from '../core/endpoint-settings.ts'
 import { fail, ok, type Result } from '../core/result.ts'
-import { hubSignature256, signatureHeader, webhookIdProblem } from '../core/signature.ts'
+import { bodySignature, signatureHeader, webhookIdProblem } from '../core/signature.ts'
 import type { Post } from '../ports.ts'
 
 /**
@@ -18,8 +19,10 @@ import type { Post } from '../ports.ts'
  * | `x-event-type` | event type, percent-encoded where it is not printable ASCII |
  * | `traceparent` | when the event brought a well-formed one (W3C Trace Context) |
  *
- * then, for receivers that come from elsewhere, the legacy signature `sha256=<hex of HMAC-SHA256 over the body>` of the
- * newest HMAC key under the name the post asks for, and the subscription's own. No `accept-encoding`: nothing is ever inflated.
+ * | `authorization` | when the subscription has `auth` |
+ *
+ * then, for receivers that come from elsewhere, the legacy signature `sha256=<hex of HMAC-SHA256 over the body>` under the
+ * name the post asks for, and the subscription's own. No `accept-encoding`: nothing is ever inflated.
  */
 export function buildHeaders(post: Post, nowMs: number, userAgent: string): Result<string[]> {
   const problem = webhookIdProblem(post.deliveryId)
@@ -44,15 +47,42 @@ export function buildHeaders(post: Post, nowMs: number, userAgent: string): Resu
   if (post.keys.length > 0)
     headers.push('webhook-signature', signatureHeader(post.keys, post.deliveryId, timestampS, post.body))
   if (post.traceparent !== null && traceparent.test(post.traceparent)) headers.push('traceparent', post.traceparent)
-  const legacy = post.legacySignatureHeader
-  const hmac = legacy === undefined ? undefined : post.keys.find((key) => key.kind === 'v1')
-  if (legacy !== undefined && hmac !== undefined) headers.push(legacy, hubSignature256(hmac, post.body))
+  const { access, legacySignature } = post
+  const authorization = access?.authorization ?? null
+  if (authorization !== null) headers.push('authorization', authorization)
+  if (legacySignature !== undefined) {
+    const name = legacyName(legacySignature)
+    if (!name.ok) return name
+    const hmac = access?.legacyKey ?? post.keys.find((key) => key.kind === 'v1')
+    const { prefix, format } = legacySignature
+    if (hmac !== undefined) headers.push(name.value, bodySignature(hmac, post.body, prefix, format))
+  }
   if (post.headers === undefined) return ok(headers)
   const own = ownHeaders(post.headers)
   if (!own.ok) return own
-  for (const item of own.value) headers.push(item)
+  // The subscription's own never stand beside ours of the same name.
+  for (let i = 0; i < own.value.length; i += 2) {
+    const name = own.value[i] as string
+    if (authorization !== null && name.toLowerCase() === 'authorization') continue
+    headers.push(name, own.value[i + 1] as string)
+  }
   return ok(headers)
 }
+
+/** Judged again here, as `ownHeaders`. */
+function legacyName(legacy: LegacySignature): Result<string> {
+  let known = judgedNames.get(legacy)
+  if (known === undefined) {
+    const reason = legacyHeaderProblem(legacy.header)
+    const prefix = legacy.prefix ?? ''
+    if (reason !== null) known = fail(`legacySignature.header: ${reason}`)
+    else known = isHeaderValue(prefix) ? ok(legacy.header) : fail('legacySignature.prefix is no header value')
+    judgedNames.set(legacy, known)
+  }
+  return known
+}
+
+const judgedNames = new WeakMap<object, Result<string>>()
 
 /** Judged again here, once per object: a record written by an older version or another hand is not trusted. */
 function ownHeaders(headers: Readonly<Record<string, string>>): Result<readonly string[]> {

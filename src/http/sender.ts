@@ -3,7 +3,7 @@ import { type GuardPolicy, strictPolicy } from '../core/guard-policy.ts'
 import type { Reply } from '../core/outcome.ts'
 import type { Result } from '../core/result.ts'
 import { checkUrl, type Target } from '../core/url-rules.ts'
-import type { Clock, Post, Sender } from '../ports.ts'
+import type { ClientIdentity, Clock, Post, Sender } from '../ports.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { Exchange } from './exchange.ts'
 import { Failure } from './failure.ts'
@@ -36,6 +36,17 @@ export interface SenderOptions {
   readonly network?: Network
 }
 
+export interface PlainRequest {
+  readonly url: string
+  readonly headers: string[]
+  readonly body: Buffer
+  readonly timeoutMs: number | undefined
+  /** Most kept of the answer; 4 KiB when it is left out. */
+  readonly keptBytes?: number
+}
+
+/** Kept of a response body, for people. */
+const excerptBytes = 4096
 const maxTargets = 10_000
 
 export class HttpSender implements Sender {
@@ -88,6 +99,18 @@ export class HttpSender implements Sender {
     }
   }
 
+  /** A POST that is no delivery (a token is fetched): unsigned, under the same rules and bounds. Never rejects. */
+  async request(request: PlainRequest): Promise<Reply> {
+    if (this.#closed !== null) return { t: 'interrupted', detail: 'the sender is closed', durationMs: 0 }
+    const target = this.#target(request.url)
+    if (!target.ok) return refused(target.reason)
+    return this.#exchange(target.value, {
+      ...request,
+      headers: ['user-agent', this.#userAgent, ...request.headers],
+      client: null,
+    })
+  }
+
   abortAll(reason: string): void {
     for (const exchange of [...this.#open.keys()]) exchange.interrupt(reason)
   }
@@ -106,13 +129,23 @@ export class HttpSender implements Sender {
     if (!target.ok) return refused(target.reason)
     const headers = buildHeaders(post, this.#clock.now(), this.#userAgent)
     if (!headers.ok) return refused(headers.reason)
+    const { body, timeoutMs, access } = post
+    return this.#exchange(target.value, { headers: headers.value, body, timeoutMs, client: access?.client ?? null })
+  }
+
+  #exchange(
+    target: Target,
+    request: Pick<PlainRequest, 'headers' | 'body' | 'timeoutMs' | 'keptBytes'> & { client: ClientIdentity | null },
+  ): Promise<Reply> {
     return new Promise((resolve) => {
       const exchange = new Exchange({
         clock: this.#clock,
-        target: target.value,
-        headers: headers.value,
-        body: post.body,
-        deadlineMs: Math.min(post.timeoutMs ?? this.#totalTimeoutMs, this.#totalTimeoutMs),
+        target,
+        headers: request.headers,
+        body: request.body,
+        client: request.client,
+        keptBytes: request.keptBytes ?? excerptBytes,
+        deadlineMs: Math.min(request.timeoutMs ?? this.#totalTimeoutMs, this.#totalTimeoutMs),
         readTimeoutMs: this.#readTimeoutMs,
         bodyTimeoutMs: this.#bodyTimeoutMs,
         settled: this.#settled,

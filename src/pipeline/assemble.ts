@@ -9,7 +9,7 @@ import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { RetryPolicy } from '../core/retry-policy.ts'
 import type { Subscription } from '../core/subscription.ts'
-import type { Clock, Kafka, Observer, Secrets, Sender } from '../ports.ts'
+import type { Accesses, Clock, Kafka, Observer, Secrets, Sender } from '../ports.ts'
 import { Attempter } from './attempter.ts'
 import { Circuits } from './circuits.ts'
 import { ControlOrders } from './control-orders.ts'
@@ -60,6 +60,7 @@ export interface PipelineDeps {
   readonly observer: Observer
   readonly sender: Sender
   readonly secrets: Secrets
+  readonly accesses: Accesses
   decodeSubscription(record: Pick<InRecord, 'key' | 'value'>): Result<Subscription>
   decodeControl(record: Pick<InRecord, 'key' | 'value'>): Result<Control>
   decodeLaneState(record: Pick<InRecord, 'key' | 'value'>): Result<LaneState>
@@ -130,6 +131,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     observer,
     sender: deps.sender,
     secrets: deps.secrets,
+    accesses: deps.accesses,
     retryAfterCapMs: settings.policy.retryAfterCapMs,
     subscription,
   })
@@ -141,16 +143,25 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     let target = targets.get(found)
     if (target === undefined) {
       const { maxPerSubscription } = settings.executor
-      target = { origin: deps.originOf(found.url), maxInFlight: found.maxInFlight ?? maxPerSubscription }
+      const needsToken = found.auth?.oauth2 !== undefined
+      target = {
+        origin: deps.originOf(found.url),
+        maxInFlight: found.maxInFlight ?? maxPerSubscription,
+        rate: found.rateLimit ?? null,
+        lanes: found.ordering === 'none' ? Math.min(found.spread ?? 1, settings.lanes) : 1,
+        ready: needsToken ? () => deps.accesses.of(found).t !== 'pending' : null,
+      }
       targets.set(found, target)
     }
     return target
   }
   const executor: Executor = new Executor(
     { ...settings.executor, leased: () => consumer !== null && consumer.leaseAgeMs() < settings.leaseMs },
+    clock,
     targetOf,
     (work) => attempter.run(work, executor),
   )
+  deps.accesses.onChange((id) => executor.wake(id))
   const deliverer: Deliverer | null =
     consumer === null
       ? null

@@ -1,7 +1,7 @@
 import { classify } from '../core/classify.ts'
-import type { Reply } from '../core/outcome.ts'
+import type { Outcome, Reply } from '../core/outcome.ts'
 import type { SecretReference, Subscription } from '../core/subscription.ts'
-import type { Clock, Observer, Secrets, Sender, SigningKey } from '../ports.ts'
+import type { Access, Accesses, AccessState, Clock, Observer, Secrets, Sender, SigningKey } from '../ports.ts'
 import type { Executor } from './executor.ts'
 import type { Lane } from './lane.ts'
 import type { Work } from './work.ts'
@@ -11,6 +11,7 @@ export interface AttempterDeps {
   readonly observer: Observer
   readonly sender: Sender
   readonly secrets: Secrets
+  readonly accesses: Accesses
   readonly retryAfterCapMs: number
   subscription(id: string): Subscription | undefined
 }
@@ -32,8 +33,9 @@ export class Attempter {
     const attempt = work.delivery.attempts + 1
     const subscription = this.#deps.subscription(work.delivery.subscriptionId)
     const url = subscription?.url ?? ''
-    const done = (reply: Reply) => {
-      const outcome = classify(reply, clock.now(), this.#deps.retryAfterCapMs)
+    const done = (reply: Reply, access: Access | null = null) => {
+      let outcome = classify(reply, clock.now(), this.#deps.retryAfterCapMs)
+      if (access !== null && subscription !== undefined) outcome = this.#judge(subscription, access, reply, outcome)
       ;(work.owner as Lane).finish(work, { attempt, startedAtMs, url, reply, outcome })
       executor.finished(work)
     }
@@ -41,6 +43,9 @@ export class Attempter {
     if (subscription === undefined) return void queueMicrotask(() => done(interrupted('subscription vanished')))
     const keys = this.#keys(subscription)
     if (keys === null) return void queueMicrotask(() => done(secretMissing(subscription)))
+    const state = this.#deps.accesses.of(subscription)
+    if (state.t !== 'ready') return void queueMicrotask(() => done(noAccess(state)))
+    const { access } = state
     const { delivery } = work
     this.#deps.sender
       .post({
@@ -48,14 +53,29 @@ export class Attempter {
         deliveryId: delivery.id,
         attempt,
         eventType: delivery.eventType,
-        contentType: delivery.contentType,
+        contentType: subscription.contentType ?? delivery.contentType,
         traceparent: delivery.traceparent,
         body: delivery.body,
         headers: subscription.headers,
         keys,
+        legacySignature: subscription.legacySignature,
+        access: access ?? undefined,
         timeoutMs: subscription.timeoutMs,
       })
-      .then(done)
+      .then(access === null ? done : (reply) => done(withoutSecrets(reply, access), access))
+  }
+
+  /** A 401 to a token that may have been withdrawn is no last word: the next attempt has a fresh one. */
+  #judge(subscription: Subscription, access: Access, reply: Reply, outcome: Outcome): Outcome {
+    if (outcome.t === 'delivered') this.#deps.accesses.accepted(subscription, access)
+    if (reply.t !== 'response' || reply.status !== 401 || access.token === null) return outcome
+    if (!this.#deps.accesses.refused(subscription, access)) return outcome
+    return {
+      t: 'retryable',
+      error: '401 to the access token; the next attempt has a fresh one',
+      status: 401,
+      retryAfterMs: null,
+    }
   }
 
   /** Every key whose window holds now; null when none can be had. */
@@ -75,6 +95,32 @@ function holds(secret: SecretReference, nowMs: number): boolean {
 
 function interrupted(detail: string): Reply {
   return { t: 'interrupted', detail, durationMs: 0 }
+}
+
+function noAccess(state: Exclude<AccessState, { t: 'ready' }>): Reply {
+  // Expired between the executor's look and this one, or fetched for another process: spends no attempt.
+  if (state.t === 'pending') return interrupted('an access token is being fetched')
+  return { t: 'failure', class: state.class, detail: state.detail, durationMs: 0 }
+}
+
+/** An endpoint that answers with what it was sent must not bring a credential into records and logs. */
+function withoutSecrets(reply: Reply, access: Access): Reply {
+  if (reply.t !== 'response' || access.confidential.length === 0) return reply
+  const { excerpt, location } = reply
+  const clean = scrubbed(excerpt.toString('latin1'), access)
+  const cleanLocation = location === undefined ? undefined : scrubbed(location, access)
+  return {
+    ...reply,
+    excerpt: clean === null ? excerpt : Buffer.from(clean, 'latin1'),
+    ...(cleanLocation == null ? {} : { location: cleanLocation }),
+  }
+}
+
+/** Null: there was nothing in it. Short ones are left: they are everywhere, and guessed anyway. */
+function scrubbed(text: string, { confidential }: Access): string | null {
+  let clean = text
+  for (const secret of confidential) if (secret.length >= 6) clean = clean.replaceAll(secret, '***')
+  return clean === text ? null : clean
 }
 
 function secretMissing(subscription: Subscription): Reply {

@@ -1,4 +1,6 @@
 import { FairQueue } from '../core/fair-queue.ts'
+import type { Clock } from '../ports.ts'
+import { type Paced, Paces } from './paces.ts'
 import type { Work } from './work.ts'
 
 export interface ExecutorLimits {
@@ -10,12 +12,20 @@ export interface ExecutorLimits {
   readonly retryShare: number
   readonly maxPerSubscription: number
   readonly maxPerOrigin: number
+  /** POSTs a second to one origin, over all subscriptions of this process; null: unbounded. */
+  readonly maxPerOriginPerSecond: number | null
   /** False while our ownership of the lanes is not confirmed: nothing starts then. */
   readonly leased: () => boolean
 }
 
 /** What the executor must know of a work's subscription; null: it is gone, let the lane decide at `begin`. */
-export type Target = { readonly origin: string; readonly maxInFlight: number } | null
+export type Target =
+  | (Paced & {
+      readonly maxInFlight: number
+      /** False while something it needs is being fetched: `wake` is called when that is over. Null: it needs nothing. */
+      readonly ready: (() => boolean) | null
+    })
+  | null
 
 interface Item {
   readonly flow: string
@@ -42,6 +52,7 @@ export class Executor {
    * the POST of its former epoch has ended here, or one delivery has two, or an ordered line does.
    */
   readonly #gates = new Set<string>()
+  readonly #paces: Paces
   #openBytes = 0
   #openRetries = 0
   #completed = 0
@@ -49,8 +60,14 @@ export class Executor {
   #pumping = false
 
   /** `run` makes the POST; it must not throw and must lead to `finished(work)` exactly once. */
-  constructor(limits: ExecutorLimits, target: (subscriptionId: string) => Target, run: (work: Work) => void) {
+  constructor(
+    limits: ExecutorLimits,
+    clock: Clock,
+    target: (subscriptionId: string) => Target,
+    run: (work: Work) => void,
+  ) {
     this.#limits = limits
+    this.#paces = new Paces(clock, limits.maxPerOriginPerSecond, (subscriptionId) => this.wake(subscriptionId))
     this.#target = target
     this.#run = run
   }
@@ -71,6 +88,13 @@ export class Executor {
   /** Works that could start but for the bounds. */
   get ready(): number {
     return this.#first.size + this.#retry.size
+  }
+
+  /** Those of them that do not wait for a rate: if none of these ends for long, something is wrong here. */
+  get startable(): number {
+    let startable = this.ready
+    for (const id of this.#paces.waiting()) startable -= this.#first.sizeOf(id) + this.#retry.sizeOf(id)
+    return startable
   }
 
   /** Earliest `readyAtMs` of what waits here; null when nothing does. */
@@ -178,13 +202,16 @@ export class Executor {
       origin.waiting.add(item.flow)
       return 'set-aside'
     }
-    return 'run'
+    if (target.ready?.() === false) return 'set-aside'
+    return this.#paces.allows(item.flow, item.work.owner, target) ? 'run' : 'set-aside'
   }
 
   #begin(item: Item): void {
     const { work } = item
     if (work.owner.begin(work) === 'dropped') return
-    const origin = this.#target(item.flow)?.origin ?? null
+    const target = this.#target(item.flow)
+    if (target !== null) this.#paces.take(item.flow, work.owner, target)
+    const origin = target?.origin ?? null
     const gates = gatesOf(work)
     for (const gate of gates) this.#gates.add(gate)
     this.#open.set(work, { origin, retry: item.retry, gates })

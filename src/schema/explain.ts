@@ -34,6 +34,8 @@ function sentence(error: ErrorObject, keys: readonly string[]): { message: strin
     case 'maximum':
     case 'exclusiveMinimum':
       return { message: 'is out of range', remedy: `must be ${p.comparison} ${p.limit}` }
+    case 'minProperties':
+      return { message: 'is empty', remedy: 'give one' }
     case 'minLength':
     case 'minItems':
       return p.limit === 1
@@ -57,8 +59,8 @@ function sentence(error: ErrorObject, keys: readonly string[]): { message: strin
 function patternRemedy(keys: readonly string[]): string {
   const last = keys.at(-1) ?? ''
   const parent = keys.at(-2) ?? ''
-  if (last === 'ref') return 'must be a reference: env:NAME, file:PATH or kafka:ID, never the secret itself'
-  if (last === 'url') return 'must be an absolute http(s) URL'
+  if (/^ref$|Ref$/.test(last)) return 'must be a reference: env:NAME, file:PATH or kafka:ID, never the secret itself'
+  if (last === 'url' || last === 'tokenUrl') return 'must be an absolute http(s) URL'
   if (parent === 'types') return "must be a type like order.created, a prefix like order.*, or '*'"
   if (parent === 'headers') return 'must be visible ASCII without line breaks'
   if (last === 'id' || last === 'tenant')
@@ -91,8 +93,8 @@ function valueAt(data: unknown, keys: readonly string[]): unknown {
 function printable(value: unknown, keys: readonly string[]): string {
   if (value === undefined) return ''
   const last = keys.at(-1) ?? ''
-  if (last === 'ref' || last === 'sealed' || keys.includes('headers')) return '***'
-  if (last === 'url' && typeof value === 'string') return loggableUrl(value)
+  if (/^ref$|Ref$/.test(last) || last === 'sealed' || keys.includes('headers')) return '***'
+  if ((last === 'url' || last === 'tokenUrl') && typeof value === 'string') return loggableUrl(value)
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? `${value.length} items` : 'an object'
   const text = JSON.stringify(value) ?? typeof value
   return text.length > 60 ? `${text.slice(0, 57)}…` : text

@@ -1,5 +1,6 @@
 import { loggableUrl } from '../core/attempt.ts'
 import { checkCustomHeaders } from '../core/custom-headers.ts'
+import { endpointProblems } from '../core/endpoint-settings.ts'
 import { type GuardPolicy, strictPolicy } from '../core/guard-policy.ts'
 import { ok, type Problem } from '../core/result.ts'
 import type { Subscription } from '../core/subscription.ts'
@@ -42,13 +43,15 @@ export function validateSubscriptionInput(input: unknown, context: InputContext)
     updatedAtMs: context.nowMs,
   }
   const problems = unknownKeys(data, schemas.subscription as ObjectSchema, '')
-  const strict = [...urlProblems(data.url, context.guard ?? strictPolicy), ...headerProblems(data.headers)]
+  const guard = context.guard ?? strictPolicy
+  const strict = [...urlProblems(data.url, guard), ...headerProblems(data.headers)]
   const validate = validator('subscription')
   if (!validate(data)) {
     const found = explain(validate.errors, data)
     problems.push(...found.filter((p) => !strict.some(({ field }) => field === p.field.split(/[.[]/)[0])))
   }
   problems.push(...strict)
+  problems.push(...endpointProblems(data, guard))
   problems.push(...windowProblems(data.secrets), ...retryProblems(data.retry))
   return problems.length === 0 ? ok(data as unknown as Subscription) : refused(problems)
 }

@@ -30,18 +30,21 @@ export class SigningSecrets implements Secrets {
   }
 
   keys(ref: string): readonly SigningKey[] | null {
-    const found = this.resolve(ref)
-    if (found.ok) {
-      if (this.#reported.delete(ref)) this.#observer.log('info', 'secret.available', { ref })
-      return found.value
-    }
-    this.#report(ref, found.reason)
-    return null
+    return this.#orReport(ref, this.resolve(ref))
+  }
+
+  text(ref: string): Secret | null {
+    return this.#orReport(ref, this.resolveText(ref))
+  }
+
+  /** As `text`, with the reason, and silent. */
+  resolveText(ref: string): Result<Secret> {
+    return ref.startsWith('kafka:') ? this.#sealed.text(ref.slice(6)) : this.#references.text(ref)
   }
 
   /** As `keys`, with the reason, and silent: for `doctor` and for checks when a subscription is added. */
   resolve(ref: string): Result<readonly SigningKey[]> {
-    const text = ref.startsWith('kafka:') ? this.#sealed.text(ref.slice(6)) : this.#references.text(ref)
+    const text = this.resolveText(ref)
     if (!text.ok) return text
     let keys = this.#parsed.get(text.value)
     if (keys === undefined) {
@@ -50,6 +53,15 @@ export class SigningSecrets implements Secrets {
       this.#parsed.set(text.value, keys)
     }
     return keys
+  }
+
+  #orReport<T>(ref: string, found: Result<T>): T | null {
+    if (found.ok) {
+      if (this.#reported.delete(ref)) this.#observer.log('info', 'secret.available', { ref })
+      return found.value
+    }
+    this.#report(ref, found.reason)
+    return null
   }
 
   /** Once per reason, then once a minute: a reference is asked for with every delivery. */

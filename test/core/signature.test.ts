@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { Secret } from '../../src/core/secret.ts'
 import {
-  hubSignature256,
+  bodySignature,
   parseSecret,
   signatureHeader,
   trimFileNewline,
@@ -91,7 +91,7 @@ test.each([
 test('the legacy form is the hex HMAC of the body alone', () => {
   const raw = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64')
   const body = Buffer.from([0, 255, 10])
-  expect(hubSignature256(key(hmacSecret), body)).toBe(`sha256=${createHmac('sha256', raw).update(body).digest('hex')}`)
+  expect(bodySignature(key(hmacSecret), body)).toBe(`sha256=${createHmac('sha256', raw).update(body).digest('hex')}`)
 })
 
 test('secrets of 24 and of 64 bytes are accepted', () => {

@@ -14,6 +14,8 @@ function stalled() {
     target: {} as Target,
     headers: [],
     body: Buffer.alloc(0),
+    client: null,
+    keptBytes: 4096,
     deadlineMs: 2_000,
     readTimeoutMs: 1_000,
     bodyTimeoutMs: 1_000,

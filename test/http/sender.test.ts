@@ -118,7 +118,7 @@ test.each([
   [{ traceparent: 'nonsense\r\n' }, 'traceparent', undefined],
   [{ keys: [] }, 'webhook-signature', undefined],
   [
-    { legacySignatureHeader: 'x-hub-signature-256', body: Buffer.from('{}') },
+    { legacySignature: { header: 'x-hub-signature-256' }, body: Buffer.from('{}') },
     'x-hub-signature-256',
     `sha256=${createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
       .update('{}')

@@ -16,9 +16,11 @@ function busyProcess() {
       retryShare: 1,
       maxPerSubscription: 1,
       maxPerOrigin: 1,
+      maxPerOriginPerSecond: null,
       leased: () => true,
     },
-    () => ({ origin: 'https://a.test', maxInFlight: 1 }),
+    clock,
+    () => ({ origin: 'https://a.test', maxInFlight: 1, rate: null, lanes: 1, ready: null }),
     (work) => open.push(work),
   )
   const offer = (id: string) => {

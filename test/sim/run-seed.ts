@@ -343,6 +343,13 @@ const small = {
   crowd: { minShare: 3, keep: 2, behind: 4 },
   span: spanOf(64),
   maxBytes: 60_000,
-  executor: { maxInFlight: 4, maxInFlightBytes: 40_000, retryShare: 0.3, maxPerSubscription: 2, maxPerOrigin: 3 },
+  executor: {
+    maxInFlight: 4,
+    maxInFlightBytes: 40_000,
+    retryShare: 0.3,
+    maxPerSubscription: 2,
+    maxPerOrigin: 3,
+    maxPerOriginPerSecond: null,
+  },
   commit: { records: 10, everyMs: 300, movesEveryMs: 100 },
 }

@@ -8,6 +8,7 @@ import {
 } from '../../src/pipeline/assemble.ts'
 import type { Kafka, Observer } from '../../src/ports.ts'
 import { decodeControl, decodeLaneState, decodeSubscription } from '../../src/schema/decode.ts'
+import { openAccess } from '../support/access.ts'
 import type { Layout } from './evidence.ts'
 import { FakeClock } from './fake-clock.ts'
 import { MemoryBroker, type MemoryBrokerOptions } from './memory-broker.ts'
@@ -81,7 +82,14 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
       maxWriteBytes: 64 << 10,
       commitEveryMs: 500,
     },
-    executor: { maxInFlight: 16, maxInFlightBytes: 1 << 20, retryShare: 0.3, maxPerSubscription: 6, maxPerOrigin: 8 },
+    executor: {
+      maxInFlight: 16,
+      maxInFlightBytes: 1 << 20,
+      retryShare: 0.3,
+      maxPerSubscription: 6,
+      maxPerOrigin: 8,
+      maxPerOriginPerSecond: null,
+    },
     flow: { maxRecords: 200, maxBytes: 1 << 20, tierMaxRecords: 50, tierMaxBytes: 1 << 20 },
     maxBytes: 8 << 20,
     commit: { records: 100, everyMs: 400, movesEveryMs: 150 },

@@ -1,7 +1,8 @@
 import type { Service, ServiceOptions } from './app/service.ts'
-import type { Cluster, DemoOptions, Env } from './cli/deps.ts'
+import type { DemoOptions, Env } from './cli/deps.ts'
 import type { Config } from './config.ts'
 import type { DemoEdge } from './demo/demo.ts'
+import type { Cluster } from './operations/cluster.ts'
 import type { Clock, Observer } from './ports.ts'
 
 /** The only real clock, timers and chance of the program. */

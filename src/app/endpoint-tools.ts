@@ -1,9 +1,9 @@
 import { rootCertificates } from 'node:tls'
-import type { EndpointTools } from '../cli/deps.ts'
 import { checkEndpoint, tryConnection } from '../http/check-endpoint.ts'
 import { createNetwork } from '../http/network.ts'
 import { throughProxy } from '../http/proxy-network.ts'
 import { type Resolver, systemResolver } from '../http/resolver.ts'
+import type { EndpointTools } from '../operations/tools.ts'
 import type { Clock } from '../ports.ts'
 import { guardOf, senderOptions } from './sender-options.ts'
 

@@ -1,6 +1,6 @@
-import { groupNames, topicNames as namesOf } from '../cli/names.ts'
 import { type Config, leaseMs } from '../config.ts'
 import { spanLimits } from '../core/offset-tracker.ts'
+import { groupNames, topicNames as namesOf } from '../operations/names.ts'
 import type { PipelineSettings } from '../pipeline/assemble.ts'
 import { sourceTopics } from '../pipeline/lane-topics.ts'
 

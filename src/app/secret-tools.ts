@@ -1,4 +1,4 @@
-import type { SecretTools } from '../cli/deps.ts'
+import type { SecretTools } from '../operations/tools.ts'
 import type { Clock, Observer } from '../ports.ts'
 import { decodeSecret } from '../schema/decode.ts'
 import { newSigningSecret, seal } from '../secrets/make-secret.ts'

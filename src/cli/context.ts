@@ -1,5 +1,6 @@
 import { type Config, type LoadedConfig, loadConfig } from '../config.ts'
-import type { CliDeps, Cluster } from './deps.ts'
+import type { Cluster } from '../operations/cluster.ts'
+import type { CliDeps } from './deps.ts'
 
 /** What every command has: the edge, the configuration of this call, a cluster when it wants one. */
 export interface CommandContext {

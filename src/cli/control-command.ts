@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander'
 import { HooktideError } from '../core/error.ts'
+import { ControlStore, inForce, type StandingOrder } from '../operations/control-store.ts'
+import { topicNames } from '../operations/names.ts'
 import type { CommandContext } from './context.ts'
-import { ControlStore, inForce, type StandingOrder } from './control-store.ts'
-import { topicNames } from './names.ts'
 import { orderText } from './order-options.ts'
 import { oneLine, plural } from './text.ts'
 

@@ -1,6 +1,6 @@
 import { encodeOrigin } from '../core/delivery.ts'
+import type { DeadLetter } from '../operations/dead-read.ts'
 import { headerTexts } from '../schema/decode.ts'
-import type { DeadLetter } from './dead-read.ts'
 import { oneLine, table, time } from './text.ts'
 
 /** Stable shape of one dead letter in JSON. */

@@ -1,16 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { Command, Option } from 'commander'
 import { HooktideError } from '../core/error.ts'
+import {
+  type Cursor,
+  cursorText,
+  type DeadFilter,
+  type DeadLetter,
+  parseCursor,
+  readDead,
+} from '../operations/dead-read.ts'
+import { redrive } from '../operations/dead-redrive.ts'
+import { topicNames } from '../operations/names.ts'
+import { partitionsOf } from '../operations/read-topic.ts'
+import { SubscriptionStore } from '../operations/subscription-store.ts'
 import type { CommandContext } from './context.ts'
-import { type Cursor, cursorText, type DeadFilter, type DeadLetter, parseCursor, readDead } from './dead-read.ts'
-import { redrive } from './dead-redrive.ts'
 import { deadJson, deadTable, deadText } from './dead-view.ts'
 import { exitCode } from './exit-code.ts'
-import { topicNames } from './names.ts'
 import { countArgument, rateArgument, sinceArgument } from './options.ts'
 import { createProgress } from './progress.ts'
-import { partitionsOf } from './read-topic.ts'
-import { SubscriptionStore } from './subscription-store.ts'
 import { plural } from './text.ts'
 
 interface FilterOptions {

@@ -1,10 +1,7 @@
 import type { Config, LoadedConfig } from '../config.ts'
-import type { EndpointCheck } from '../core/endpoint-check.ts'
-import type { InRecord } from '../core/record.ts'
-import type { Result } from '../core/result.ts'
-import type { MasterKey, MasterKeys, SealedSecret, SecretPlain } from '../core/sealed-secret.ts'
-import type { Secret } from '../core/secret.ts'
-import type { Clock, Kafka, TopicAdmin } from '../ports.ts'
+import type { Cluster } from '../operations/cluster.ts'
+import type { EndpointTools, SecretTools } from '../operations/tools.ts'
+import type { Clock } from '../ports.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -14,13 +11,6 @@ export interface Output {
   readonly isTTY: boolean
   /** Width of the terminal; 100 where there is none. */
   readonly columns: number
-}
-
-/** One Kafka cluster, for one command. */
-export interface Cluster {
-  readonly kafka: Kafka
-  readonly admin: TopicAdmin
-  close(): Promise<void>
 }
 
 export type Role = 'router' | 'deliverer'
@@ -35,22 +25,6 @@ export interface DemoOptions {
   readonly json: boolean
   /** How many events; null: the demo's own number. */
   readonly events: number | null
-}
-
-/** What commands need to know of secrets without seeing how they are kept. */
-export interface SecretTools {
-  /** The keys behind `secrets.masterKeyRef`. */
-  masterKeys(config: Config): Result<MasterKeys>
-  newSigningSecret(): Secret
-  seal(plain: SecretPlain, master: MasterKey): SealedSecret
-  /** Says of a reference whether it can be resolved here; `sealed` are the records of the `secrets` topic, in log order. */
-  resolver(config: Config, sealed: Iterable<Pick<InRecord, 'key' | 'value'>>): (ref: string) => Result<unknown>
-}
-
-/** What commands need to know of endpoints: the service's own rules and ways, asked once. */
-export interface EndpointTools {
-  /** `connect`: what a connection comes to, too; nothing is sent over it. Never rejects for what is wrong with the endpoint. */
-  check(config: Config, url: string, options?: { readonly connect?: boolean }): Promise<EndpointCheck>
 }
 
 /** Everything a command takes from the edge of the process. Tests bring their own. */

@@ -1,8 +1,10 @@
 import { Command } from 'commander'
 import type { LoadedConfig } from '../config.ts'
 import { HooktideError } from '../core/error.ts'
+import type { Cluster } from '../operations/cluster.ts'
+import { topicNames } from '../operations/names.ts'
+import { SubscriptionStore } from '../operations/subscription-store.ts'
 import type { CommandContext } from './context.ts'
-import type { Cluster } from './deps.ts'
 import {
   bad,
   checkBroker,
@@ -19,8 +21,6 @@ import {
   warn,
 } from './doctor-checks.ts'
 import { exitCode } from './exit-code.ts'
-import { topicNames } from './names.ts'
-import { SubscriptionStore } from './subscription-store.ts'
 import { plural } from './text.ts'
 
 /** `hooktide doctor`: everything that must be right, each looked at, each with what to do when it is not. */

@@ -1,6 +1,6 @@
 import type { Control } from '../core/control.ts'
 import { isOrderedLine, subscriptionOfLine } from '../core/line.ts'
-import type { DeliveryPlace, StandingLine } from './line-read.ts'
+import type { DeliveryPlace, StandingLine } from '../operations/line-read.ts'
 import { orderText } from './order-options.ts'
 import { ago, oneLine, plural, table, time } from './text.ts'
 

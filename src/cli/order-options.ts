@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Control } from '../core/control.ts'
 import type { CommandContext } from './context.ts'
-import { operatorOf } from './control-store.ts'
+import { operatorOf } from './operator.ts'
 import { durationArgument } from './options.ts'
 import { ago, time } from './text.ts'
 

@@ -1,7 +1,7 @@
 import { type OutRecord, recordBytes } from '../core/record.ts'
+import type { Progress } from '../operations/progress.ts'
+import { sleep } from '../operations/sleep.ts'
 import type { Appended, Clock, Producer } from '../ports.ts'
-import type { Progress } from './progress.ts'
-import { sleep } from './sleep.ts'
 
 interface Range {
   readonly partition: number

@@ -1,15 +1,15 @@
 import { Command } from 'commander'
 import { HooktideError } from '../core/error.ts'
 import type { OutRecord } from '../core/record.ts'
+import { topicNames } from '../operations/names.ts'
+import { type EventOptions, eventRecord } from '../operations/produce-event.ts'
+import { partitionsOf } from '../operations/read-topic.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
-import { topicNames } from './names.ts'
 import { countArgument, rateArgument } from './options.ts'
 import { PacedSender } from './paced-sender.ts'
-import { type EventOptions, eventRecord } from './produce-event.ts'
 import { createProgress } from './progress.ts'
 import { readBytes, readChunks, readLines } from './read-text.ts'
-import { partitionsOf } from './read-topic.ts'
 import { plural } from './text.ts'
 
 interface Options {

@@ -1,13 +1,8 @@
+import type { Progress } from '../operations/progress.ts'
 import type { Clock } from '../ports.ts'
 import type { Output } from './deps.ts'
 
-/** How far long work has come, on stderr: rewritten in place on a terminal, else one line every 5 s. */
-export interface Progress {
-  update(text: string): void
-  /** Takes the display away. */
-  end(): void
-}
-
+/** On stderr: rewritten in place on a terminal, else one line every 5 s. */
 export function createProgress(stderr: Output, clock: Clock): Progress {
   const everyMs = stderr.isTTY ? 100 : 5000
   // Nothing at once: work that is over quickly needs no display.

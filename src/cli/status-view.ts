@@ -1,5 +1,5 @@
 import { formatDuration } from '../config/units.ts'
-import type { Count, Status } from './status-read.ts'
+import type { Count, Status } from '../operations/status-read.ts'
 import { ago, plural, table, time } from './text.ts'
 
 /** For people, in 100 columns: what waits, how long already, and whose it is. */

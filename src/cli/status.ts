@@ -1,8 +1,8 @@
 import { Command } from 'commander'
+import { sleep } from '../operations/sleep.ts'
+import { readStatus } from '../operations/status-read.ts'
 import type { CommandContext } from './context.ts'
 import { durationArgument, listArgument } from './options.ts'
-import { sleep } from './sleep.ts'
-import { readStatus } from './status-read.ts'
 import { statusText } from './status-view.ts'
 
 interface Options {

@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type EndpointOptions, endpointFieldsOf, withEndpointOptions } from './endpoint-options.ts'
 import { countArgument, durationArgument, listArgument, wordsArgument } from './options.ts'
 
 /** Options of `add` and `update` that set fields of a subscription. */
-export interface FieldOptions {
+export interface FieldOptions extends EndpointOptions {
   readonly url?: string
   readonly types?: readonly string[]
   readonly tenant?: string
@@ -19,7 +20,7 @@ export interface FieldOptions {
 }
 
 export function withFieldOptions(command: Command): Command {
-  return command
+  return withEndpointOptions(command)
     .option('--url <url>', 'where to POST')
     .option('--types <types>', 'event types: order.created, order.*, or * (repeat, or use commas)', wordsArgument)
     .option('--tenant <tenant>', 'only events of this tenant')
@@ -61,6 +62,7 @@ export function fieldsOf(options: FieldOptions): Record<string, unknown> {
     status: options.status,
     statusReason: options.reason,
     description: options.description,
+    ...endpointFieldsOf(options),
   }
   if (options.header !== undefined) fields.headers = headersOf(options.header)
   if (options.maxAttempts !== undefined) fields.retry = { maxAttempts: options.maxAttempts }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { Subscription } from '../core/subscription.ts'
+import { topicNames } from '../operations/names.ts'
+import { found, SubscriptionStore } from '../operations/subscription-store.ts'
 import type { CommandContext } from './context.ts'
-import { topicNames } from './names.ts'
-import { found, SubscriptionStore } from './subscription-store.ts'
 import { visible } from './subscription-view.ts'
 
 /** Adds `pause` and `resume` to `hooktide subscriptions`. What arrives meanwhile waits, in order, and no attempt is spent. */

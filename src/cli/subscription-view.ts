@@ -2,8 +2,8 @@ import { stringify } from 'yaml'
 import { loggableUrl } from '../core/attempt.ts'
 import type { Result } from '../core/result.ts'
 import type { Subscription } from '../core/subscription.ts'
-import type { FieldChange, SubscriptionPlan } from './subscription-plan.ts'
-import type { SubscriptionTable } from './subscription-store.ts'
+import type { FieldChange, SubscriptionPlan } from '../operations/subscription-plan.ts'
+import type { SubscriptionTable } from '../operations/subscription-store.ts'
 import { clip, plural, table } from './text.ts'
 
 /**

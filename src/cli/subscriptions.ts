@@ -5,19 +5,20 @@ import { HooktideError } from '../core/error.ts'
 import { type GuardPolicy, guardPolicy } from '../core/guard-policy.ts'
 import { problemText } from '../core/result.ts'
 import type { Subscription } from '../core/subscription.ts'
+import type { Cluster } from '../operations/cluster.ts'
+import { topicNames } from '../operations/names.ts'
+import { planSubscriptions, type SubscriptionPlan } from '../operations/subscription-plan.ts'
+import { type MadeSecret, makeSealedSecret, rotated } from '../operations/subscription-secret.ts'
+import { found, SubscriptionStore } from '../operations/subscription-store.ts'
 import { type InputContext, validateSubscriptionInput } from '../schema/subscription-input.ts'
 import type { CommandContext } from './context.ts'
-import type { Cluster } from './deps.ts'
 import { refuseBlocked } from './endpoint-guard.ts'
+import { unsetFields } from './endpoint-options.ts'
 import { exitCode } from './exit-code.ts'
-import { topicNames } from './names.ts'
 import { durationArgument } from './options.ts'
 import { readText } from './read-text.ts'
 import { type FieldOptions, fieldsOf, withFieldOptions } from './subscription-fields.ts'
 import { parseSubscriptionFile } from './subscription-file.ts'
-import { planSubscriptions, type SubscriptionPlan } from './subscription-plan.ts'
-import { type MadeSecret, makeSealedSecret, rotated } from './subscription-secret.ts'
-import { found, SubscriptionStore } from './subscription-store.ts'
 import { listJson, listText, planJson, planText, showText, visible } from './subscription-view.ts'
 
 /** `hooktide subscriptions …`: who gets what. */
@@ -98,7 +99,8 @@ export function subscriptionsCommand(context: CommandContext): Command {
       await open(async (store, config, cluster) => {
         const existing = found(await store.read(), id)
         const fields = fieldsOf(options)
-        if (Object.keys(fields).length === 0 && options.secret === undefined) {
+        const unset = unsetFields(options, fields)
+        if (Object.keys(fields).length + unset.length === 0 && options.secret === undefined) {
           throw new HooktideError('usage', 'nothing to change was given', {
             remedy: '`hooktide subscriptions update --help` lists what can be.',
           })
@@ -107,7 +109,8 @@ export function subscriptionsCommand(context: CommandContext): Command {
         const kept = fields.status === undefined && statusReason !== undefined ? { ...rest, statusReason } : rest
         const secrets = options.secret === undefined ? existing.secrets : references(options.secret)
         const retry = fields.retry === undefined ? existing.retry : { ...existing.retry, ...(fields.retry as object) }
-        const input = { ...kept, ...fields, secrets, retry }
+        const input: Record<string, unknown> = { ...kept, ...fields, secrets, retry }
+        for (const name of unset) delete input[name]
         const checked = checkedInput(input, { nowMs: deps.clock.now(), existing, guard: guardOf(config) })
         if (checked.url !== existing.url) await refuseBlocked(context, config, [checked])
         const asked = await makeAsked(cluster, config, checked)

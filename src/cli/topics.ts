@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import type { TopicSpec } from '../core/topic-spec.ts'
 import { isDrift, planLines, type TopicPlan } from '../core/topology.ts'
+import { applyPlan, readPlan } from '../operations/topic-actions.ts'
 import type { TopicAdmin } from '../ports.ts'
-import { applyPlan, readPlan } from './topic-actions.ts'
 
 export interface TopicsDeps {
   /** Specs out of topics/*.yaml and the configuration, and a connection; rejects with a HooktideError. */

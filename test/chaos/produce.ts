@@ -1,6 +1,6 @@
-import { readTopic } from '../../src/cli/read-topic.ts'
 import { partitionOf } from '../../src/core/partition.ts'
 import { headerMap, type OutRecord } from '../../src/core/record.ts'
+import { readTopic } from '../../src/operations/read-topic.ts'
 import type { Kafka } from '../../src/ports.ts'
 import type { PlannedEvent } from './plan.ts'
 import { pause } from './wait.ts'

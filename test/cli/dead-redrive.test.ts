@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type DeadLetter, decodeDead } from '../../src/cli/dead-read.ts'
-import { type RedriveOptions, redrive } from '../../src/cli/dead-redrive.ts'
 import { decodeDelivery, encodeDelivery } from '../../src/core/delivery.ts'
 import { HooktideError } from '../../src/core/error.ts'
 import { emptyHeaders, type OutRecord } from '../../src/core/record.ts'
+import { type DeadLetter, decodeDead } from '../../src/operations/dead-read.ts'
+import { type RedriveOptions, redrive } from '../../src/operations/dead-redrive.ts'
 import type { Producer } from '../../src/ports.ts'
 import { FakeClock } from '../sim/fake-clock.ts'
 

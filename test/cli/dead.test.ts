@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodyPreview } from '../../src/cli/dead-view.ts'
-import type { Cluster } from '../../src/cli/deps.ts'
-import { readTopic } from '../../src/cli/read-topic.ts'
 import { type Delivery, deadHeader, decodeDelivery, encodeDelivery, lineHeader } from '../../src/core/delivery.ts'
 import { partitionOf } from '../../src/core/partition.ts'
 import type { OutRecord } from '../../src/core/record.ts'
+import type { Cluster } from '../../src/operations/cluster.ts'
+import { readTopic } from '../../src/operations/read-topic.ts'
 import { clusterOf, hooktide, ownWorld } from './support.ts'
 
 const lanes = 2

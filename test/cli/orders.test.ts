@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type StoryPlace, whereNow } from '../../src/cli/delivery-story.ts'
-import { chooseLine, type StandingLine } from '../../src/cli/line-read.ts'
 import type { Attempt } from '../../src/core/attempt.ts'
+import { type StoryPlace, whereNow } from '../../src/operations/delivery-story.ts'
+import { chooseLine, type StandingLine } from '../../src/operations/line-read.ts'
 import { createWorld, type Running, until, type World } from '../service/world.ts'
 import { hooktide } from './support.ts'
 

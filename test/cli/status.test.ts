@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Cluster } from '../../src/cli/deps.ts'
-import { inFlightOf } from '../../src/cli/status-read.ts'
 import { encodeDelivery } from '../../src/core/delivery.ts'
 import { OffsetTracker } from '../../src/core/offset-tracker.ts'
 import { emptyHeaders, type OutRecord } from '../../src/core/record.ts'
+import type { Cluster } from '../../src/operations/cluster.ts'
+import { inFlightOf } from '../../src/operations/status-read.ts'
 import { clusterOf, hooktide, ownWorld } from './support.ts'
 
 let env: Record<string, string>
@@ -115,7 +115,9 @@ describe('status on a real broker', () => {
     tracker.done(2)
     const lane = cluster.kafka.transactional(`${prefix}lane.1`)
     await lane.fence()
-    const offsets = [{ topic: `${prefix}deliveries`, partition: 1, offset: tracker.base, metadata: tracker.marks().metadata }]
+    const offsets = [
+      { topic: `${prefix}deliveries`, partition: 1, offset: tracker.base, metadata: tracker.marks().metadata },
+    ]
     await lane.transact({ group: `${prefix}deliverer`, records: [delivery('dead', 0, 7)], offsets })
 
     const found = await status()

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { parseSubscriptionFile } from '../../src/cli/subscription-file.ts'
-import { differences, planSubscriptions } from '../../src/cli/subscription-plan.ts'
-import { freshId, rotated } from '../../src/cli/subscription-secret.ts'
 import { planText } from '../../src/cli/subscription-view.ts'
 import { strictPolicy } from '../../src/core/guard-policy.ts'
 import { fail, ok, type Result } from '../../src/core/result.ts'
 import type { Subscription } from '../../src/core/subscription.ts'
+import { differences, planSubscriptions } from '../../src/operations/subscription-plan.ts'
+import { freshId, rotated } from '../../src/operations/subscription-secret.ts'
 
 const base: Subscription = {
   v: 1,

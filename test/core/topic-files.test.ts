@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { topicFolder } from '../../src/cli/topic-folder.ts'
 import { problemText } from '../../src/core/result.ts'
 import { leastTierRetentionMs, type TopicFile, topicSpecs } from '../../src/core/topic-files.ts'
 import { topicUses } from '../../src/core/topic-spec.ts'
 import { topicValue } from '../../src/core/topic-value.ts'
+import { topicFolder } from '../../src/operations/topic-folder.ts'
 
 const settings = {
   prefix: 'hooks.',

@@ -15,7 +15,9 @@ const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
   secrets: ['core', 'ports'],
   state: ['core', 'ports'],
   broker: ['core', 'ports'],
-  cli: ['core', 'ports', 'config', 'schema'],
+  operations: ['core', 'ports', 'config', 'schema'],
+  api: ['core', 'ports', 'config', 'schema', 'operations'],
+  cli: ['core', 'ports', 'config', 'schema', 'operations'],
   app: 'all',
   // A program of its own, like app, made of the same parts.
   demo: 'all',
@@ -31,6 +33,7 @@ const owners: Readonly<Record<string, string>> = {
   pino: 'observe',
   'prom-client': 'observe',
   commander: 'cli',
+  fastify: 'api',
   ajv: 'schema',
   kysely: 'state',
   pg: 'state',

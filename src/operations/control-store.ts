@@ -1,10 +1,8 @@
-import { hostname } from 'node:os'
 import { type Control, controlKey } from '../core/control.ts'
 import { ended } from '../core/orders.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
 import type { Clock, Kafka } from '../ports.ts'
 import { decodeControl } from '../schema/decode.ts'
-import type { Env } from './deps.ts'
 import { confirmWritten, partitionsOf, readLatest } from './read-topic.ts'
 
 export interface StandingOrder {
@@ -77,9 +75,4 @@ export class ControlStore {
 /** Is it obeyed at this time? `resume` and a job's record say that nothing is held back. */
 export function inForce(order: Control, nowMs: number): boolean {
   return order.kind !== 'job' && order.order !== 'resume' && !ended(order, nowMs)
-}
-
-/** Who gives an order, unless --by says: the user of this shell on this machine. */
-export function operatorOf(env: Env): string {
-  return `${env.USER || env.LOGNAME || env.USERNAME || 'unknown'}@${hostname()}`.slice(0, 200)
 }

@@ -5,8 +5,8 @@ import { emptyHeaders } from '../core/record.ts'
 import type { Secret } from '../core/secret.ts'
 import type { SecretReference, Subscription } from '../core/subscription.ts'
 import type { Clock, Kafka } from '../ports.ts'
-import type { SecretTools } from './deps.ts'
 import { confirmWritten, partitionsOf, readLatest } from './read-topic.ts'
+import type { SecretTools } from './tools.ts'
 
 export interface MadeSecret {
   readonly ref: string

@@ -8,7 +8,6 @@ import type { Kafka, LogReader } from '../ports.ts'
 import { decodeLaneState } from '../schema/decode.ts'
 import { groupNames, topicNames } from './names.ts'
 import { partitionsOf, readLatest, readTopic } from './read-topic.ts'
-import { plural } from './text.ts'
 
 /** A line that is not simply open, where it stands. */
 export interface StandingLine {
@@ -72,7 +71,7 @@ export function chooseLine({ line, subscription, key }: LineChoice, standing: re
       remedy: `Say which one you mean: --key, "${orderedBySubscription(subscription)}" or "${overflowKeyOf(subscription)}".`,
     })
   }
-  throw new HooktideError('usage', `${plural(found.length, 'line')} of ${subscription} stand`, {
+  throw new HooktideError('usage', `${found.length} lines of ${subscription} stand`, {
     details: found.slice(0, 20),
     remedy: 'Say which one with --key, or give the whole line.',
   })

@@ -4,7 +4,7 @@ import { recordBytes, type TopicPartition } from '../core/record.ts'
 import type { GroupState, LogReader } from '../ports.ts'
 import { decodeLaneState, decodeSubscription } from '../schema/decode.ts'
 import { type Backlog, readBacklog } from './backlog.ts'
-import type { Cluster } from './deps.ts'
+import type { Cluster } from './cluster.ts'
 import { groupNames, type TopicNames, topicNames } from './names.ts'
 import { readLatest, readTopic } from './read-topic.ts'
 

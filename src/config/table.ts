@@ -85,7 +85,7 @@ export const table = {
       maxOpen: duration('5m', '100ms', '1d'),
     },
     deadCredit: integer(32, 1, 1_000_000),
-    maxBufferBytes: size('128MiB', '8MiB', '64GiB'),
+    maxBufferBytes: size('64MiB', '8MiB', '64GiB'),
     drain: duration('15s', '0', '10m'),
   },
   retry: {

@@ -76,7 +76,7 @@ export class Bypass {
 
   /** Where the second reader has to read; null: nothing was passed by, or there is no room for it now. */
   wanted(): number | null {
-    if (this.#from.size === 0 || !this.#room()) return null
+    if (this.#from.size === 0 || !this.#flow.room) return null
     let lowest = Number.POSITIVE_INFINITY
     for (const from of this.#from.values()) lowest = Math.min(lowest, from)
     return lowest
@@ -90,7 +90,7 @@ export class Bypass {
       const id = record.key?.toString() ?? ''
       const from = this.#from.get(id)
       if (from === undefined || record.offset < from || deliveries.isDone(record.offset)) continue
-      if (!this.#room()) {
+      if (!this.#flow.room) {
         this.#passedTo(record.offset)
         return
       }
@@ -107,9 +107,5 @@ export class Bypass {
       if (offset >= next) this.#from.delete(id)
       else if (from < offset) this.#from.set(id, offset)
     }
-  }
-
-  #room(): boolean {
-    return this.#flow.runs(0) || this.#flow.pausedBy(0) === 'span'
   }
 }

@@ -56,6 +56,8 @@ export class LaneFlow {
   readonly #paused: (PauseReason | null)[]
   readonly #truncated: boolean[]
   #otherBytes = 0
+  /** What waits for its transaction has left the lane, not the memory. */
+  #unwritten = 0
   #closed = false
 
   constructor(sources: number, limits: FlowLimits, budget: MemoryBudget, control: FlowControl) {
@@ -95,8 +97,10 @@ export class LaneFlow {
     this.#pause(index, 'span')
   }
 
-  update(trackers: readonly OffsetTracker[]): void {
+  update(trackers: readonly OffsetTracker[], unwrittenBytes: number): void {
     if (this.#closed) return
+    this.#budget.add(unwrittenBytes - this.#unwritten)
+    this.#unwritten = unwrittenBytes
     for (let index = 0; index < this.#records.length; index++) {
       const tracker = trackers[index] as OffsetTracker
       const reason = this.#paused[index] as PauseReason | null
@@ -126,8 +130,9 @@ export class LaneFlow {
     return this.#paused[index] === null
   }
 
-  pausedBy(index: number): PauseReason | null {
-    return this.#paused[index] ?? null
+  /** Another record of `deliveries` may come into memory, wherever it is read. */
+  get room(): boolean {
+    return this.#tooMany(0, 1) === null
   }
 
   records(index: number): number {
@@ -137,7 +142,7 @@ export class LaneFlow {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#budget.add(-this.#bytes.reduce((a, b) => a + b, this.#otherBytes))
+    this.#budget.add(-this.#bytes.reduce((a, b) => a + b, this.#otherBytes + this.#unwritten))
   }
 
   #pause(index: number, reason: PauseReason): void {
@@ -146,10 +151,15 @@ export class LaneFlow {
   }
 
   #tooMuch(index: number, tracker: OffsetTracker, share: number): PauseReason | null {
-    const { maxRecords, maxBytes, tierMaxRecords, tierMaxBytes } = this.#limits
     if (share === 1 ? tracker.full : tracker.span >= tracker.limits.max * 0.9) return 'span'
+    return this.#tooMany(index, share)
+  }
+
+  #tooMany(index: number, share: number): PauseReason | null {
+    const { maxRecords, maxBytes, tierMaxRecords, tierMaxBytes } = this.#limits
     if ((this.#records[index] as number) > (index === 0 ? maxRecords : tierMaxRecords) * share) return 'records'
-    if ((this.#bytes[index] as number) > (index === 0 ? maxBytes : tierMaxBytes) * share) return 'bytes'
+    const bytes = (this.#bytes[index] as number) + (index === 0 ? this.#unwritten : 0)
+    if (bytes > (index === 0 ? maxBytes : tierMaxBytes) * share) return 'bytes'
     if (index === 0 && (share === 1 ? this.#budget.over : !this.#budget.easy)) return 'process'
     return null
   }

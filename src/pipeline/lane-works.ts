@@ -38,7 +38,7 @@ export class LaneWorks {
       source,
       tier,
       offset: record.offset,
-      bytes,
+      bytes: bytes + workBytes,
       owner: this.#owner,
       readyAtMs: this.#world.clock.now(),
       line,
@@ -88,6 +88,9 @@ export class LaneWorks {
 
 /** Below `max.message.bytes` of the topics, with room for the headers of a move. */
 const movableBytes = 1_000_000
+
+/** What a work takes besides its record: objects, strings, places in queues. Measured: 3.6 KB for a body of 1 KB. */
+const workBytes = 1_900
 
 /** Index into the lane's sources; null: `parked`. */
 function sourceIndex(work: Work): number | null {

@@ -228,7 +228,7 @@ export class Lane implements WorkOwner {
   }
 
   #changed(): void {
-    this.flow.update(this.ledger.trackers)
+    this.flow.update(this.ledger.trackers, this.ledger.unwrittenBytes)
     this.#relief.watch(this.#lines, this.ledger.deliveries)
     this.#touched()
   }

@@ -12,6 +12,7 @@ export interface LaneSnapshot {
   readonly records: readonly OutRecord[]
   readonly offsets: readonly GroupOffset[]
   readonly parked: number
+  readonly bytes: number
 }
 
 /**
@@ -31,6 +32,8 @@ export class Ledger {
   #parkedEnd: number
   /** Sources of which something is written down beside the metadata. */
   readonly #beside: Set<string>
+  /** Bytes of records in transactions whose end is not known. */
+  #bytesUnderWay = 0
   /** Moves to `parked` in transactions whose end is not known. */
   #parkedUnderWay = 0
 
@@ -118,6 +121,11 @@ export class Ledger {
     return this.#pending.parked === 0 && this.#parkedUnderWay === 0
   }
 
+  /** Bytes of what is to be written or being written, about. */
+  get unwrittenBytes(): number {
+    return this.#pending.bytes + this.#bytesUnderWay
+  }
+
   get dirty(): boolean {
     return !this.#pending.empty || this.trackers.some((tracker, index) => tracker.version !== this.#committed[index])
   }
@@ -146,7 +154,8 @@ export class Ledger {
     }
     const taken = this.#pending.take(this.#filter.advance(this.deliveries.base))
     this.#parkedUnderWay += taken.parked
-    return { records: taken.records, offsets, parked: taken.parked }
+    this.#bytesUnderWay += taken.bytes
+    return { ...taken, offsets }
   }
 
   /** The metadata of a commit; what has no room in it goes into the same transaction. */
@@ -163,6 +172,7 @@ export class Ledger {
 
   committed(snapshot: LaneSnapshot, appended: readonly Appended[]): void {
     this.#parkedUnderWay -= snapshot.parked
+    this.#bytesUnderWay -= snapshot.bytes
     for (const part of appended) {
       if (part.topic === this.#topics.parked) this.#parkedEnd = Math.max(this.#parkedEnd, part.firstOffset + part.count)
     }

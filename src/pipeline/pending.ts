@@ -14,6 +14,7 @@ export class Pending {
   #moves = 0
   #parked = 0
   #settled = 0
+  #bytes = 0
 
   constructor(laneState: string, partition: number) {
     this.#laneState = laneState
@@ -23,11 +24,12 @@ export class Pending {
   /** Records other than moves: attempts. */
   append(record: OutRecord): void {
     this.#records.push(record)
+    this.#bytes += writtenBytes(record)
   }
 
   /** A record that something waits for: tier, parked, dead. */
   move(record: OutRecord): void {
-    this.#records.push(record)
+    this.append(record)
     this.#moves++
   }
 
@@ -53,6 +55,11 @@ export class Pending {
     return this.#parked
   }
 
+  /** Memory that the records take until they are written, about. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   get settledCount(): number {
     return this.#settled
   }
@@ -62,7 +69,7 @@ export class Pending {
   }
 
   /** Everything collected, with the stream marks of the watermark it is committed with; starts anew. */
-  take(marks: readonly StreamMark[]): { records: OutRecord[]; parked: number } {
+  take(marks: readonly StreamMark[]): { records: OutRecord[]; parked: number; bytes: number } {
     const records = this.#records
     for (const [key, state] of this.#states) {
       records.push(this.#state(key, state === null ? null : Buffer.from(JSON.stringify(state))))
@@ -71,16 +78,22 @@ export class Pending {
       const value = { v: 1 as const, kind: 'stream' as const, ...mark }
       records.push(this.#state(laneStateKey(value), Buffer.from(JSON.stringify(value))))
     }
-    const taken = { records, parked: this.#parked }
+    const taken = { records, parked: this.#parked, bytes: this.#bytes }
     this.#records = []
     this.#states = new Map()
     this.#moves = 0
     this.#parked = 0
     this.#settled = 0
+    this.#bytes = 0
     return taken
   }
 
   #state(key: string, value: Buffer | null): OutRecord {
     return { topic: this.#laneState, partition: this.#partition, key, value, headers: emptyHeaders }
   }
+}
+
+/** A body, and headers of their own. */
+function writtenBytes(record: OutRecord): number {
+  return (record.value?.length ?? 0) + 1_000
 }

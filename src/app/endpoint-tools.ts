@@ -5,6 +5,7 @@ import { throughProxy } from '../http/proxy-network.ts'
 import { type Resolver, systemResolver } from '../http/resolver.ts'
 import type { EndpointTools } from '../operations/tools.ts'
 import type { Clock } from '../ports.ts'
+import { challengeEndpoint } from './endpoint-challenge.ts'
 import { guardOf, senderOptions } from './sender-options.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -28,6 +29,10 @@ export function createEndpointTools(env: Env, clock: Clock, given?: Resolver): E
         connectTimeoutMs: config.http.connectTimeoutMs,
       })
       return { ...check, connection }
+    },
+    challenge(config, subscription, sealed) {
+      resolver ??= systemResolver(clock)
+      return challengeEndpoint(config, subscription, sealed, { env, clock, resolver })
     },
   }
 }

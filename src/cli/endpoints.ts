@@ -1,5 +1,8 @@
 import { Command } from 'commander'
 import type { EndpointCheck } from '../core/endpoint-check.ts'
+import { type Verified, verifyEndpoints } from '../operations/endpoint-verify.ts'
+import { topicNames } from '../operations/names.ts'
+import { found, SubscriptionStore } from '../operations/subscription-store.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
 import { oneLine } from './text.ts'
@@ -27,7 +30,35 @@ export function endpointsCommand(context: CommandContext): Command {
       deps.setExitCode(good ? exitCode.ok : exitCode.failed)
     })
 
+  endpoints
+    .command('verify')
+    .description('send a signed challenge to the endpoint of a subscription; one that waited for it becomes active')
+    .argument('<id...>', 'subscriptions')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples.verify)
+    .action(async (ids: string[], options: { json?: boolean }) => {
+      await context.withCluster(async (cluster, config) => {
+        const store = new SubscriptionStore(cluster.kafka, topicNames(config).subscriptions, deps.clock)
+        const table = await store.read()
+        const wanted = ids.map((id) => found(table, id))
+        const parts = { cluster, config, clock: deps.clock, endpoints: deps.endpoints, store }
+        const results = await verifyEndpoints(parts, wanted)
+        if (options.json === true) printJson({ verified: results.map(verifiedJson) })
+        else for (const result of results) print(verifiedText(result))
+        deps.setExitCode(results.every(({ verified }) => verified) ? exitCode.ok : exitCode.failed)
+      })
+    })
+
   return endpoints
+}
+
+export function verifiedJson({ id, verified, detail, subscription }: Verified): object {
+  return { id, verified, detail, status: subscription.status }
+}
+
+export function verifiedText({ id, verified, detail, subscription }: Verified): string {
+  const status = `it is ${subscription.status}`
+  return oneLine(verified ? `${id}: verified; ${status}` : `${id}: not verified: ${detail}; ${status}`)
 }
 
 export function checkText(check: EndpointCheck): string {
@@ -53,7 +84,11 @@ const examples = {
 Examples:
   hooktide endpoints check https://example.com/hook
   hooktide endpoints check https://example.com/hook --connect
-Exit codes: 0 allowed, 1 blocked, unknown or no connection, 2 wrong usage`,
+Exit codes: 0 allowed or verified, 1 blocked, unknown, no connection or not verified, 2 wrong usage`,
+  verify: `
+Examples:
+  hooktide endpoints verify billing
+Exit codes: 0 the challenge came back from each of them, 1 it did not, 2 wrong usage`,
   check: `
 Examples:
   hooktide endpoints check https://example.com/hook

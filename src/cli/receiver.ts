@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { challengeAnswer, challengeType } from '../core/endpoint-challenge.ts'
 import { verifySignature } from '../core/signature.ts'
 import type { Clock } from '../ports.ts'
 
@@ -148,7 +149,10 @@ export class Receiver {
     const repeated = this.#delivered.has(deliveryId)
     if (status !== null && status >= 200 && status < 300 && deliveryId !== '') this.#delivered.add(deliveryId)
     if (status === null) request.socket.destroy()
-    else this.#answer(response, status, status >= 300 ? behaviour.retryAfterS : undefined)
+    else {
+      const challenged = status === 200 && headers['x-event-type'] === challengeType ? challengeAnswer(body) : null
+      this.#answer(response, status, status >= 300 ? behaviour.retryAfterS : undefined, challenged ?? `${status}\n`)
+    }
     const attempt = /^\d{1,9}$/.test(headers['x-delivery-attempt'] ?? '') ? Number(headers['x-delivery-attempt']) : null
     this.#options.onRequest({
       number,
@@ -187,10 +191,10 @@ export class Receiver {
     return ageMs > (this.#options.toleranceMs ?? 300_000) ? 'too-old' : 'verified'
   }
 
-  #answer(response: ServerResponse, status: number, retryAfterS: number | undefined): void {
+  #answer(response: ServerResponse, status: number, retryAfterS: number | undefined, body = `${status}\n`): void {
     if (retryAfterS !== undefined) response.setHeader('retry-after', String(retryAfterS))
     response.statusCode = status
-    response.end(status === 204 ? undefined : `${status}\n`)
+    response.end(status === 204 ? undefined : body)
   }
 
   #sleep(ms: number): Promise<void> {

@@ -17,8 +17,10 @@ import { unsetFields } from './endpoint-options.ts'
 import { exitCode } from './exit-code.ts'
 import { durationArgument } from './options.ts'
 import { readText } from './read-text.ts'
+import { examples } from './subscription-examples.ts'
 import { type FieldOptions, fieldsOf, withFieldOptions } from './subscription-fields.ts'
 import { parseSubscriptionFile } from './subscription-file.ts'
+import { writeVerified } from './subscription-verify.ts'
 import { listJson, listText, planJson, planText, showText, visible } from './subscription-view.ts'
 
 /** `hooktide subscriptions …`: who gets what. */
@@ -35,9 +37,10 @@ export function subscriptionsCommand(context: CommandContext): Command {
   withFieldOptions(subscriptions.command('add'))
     .description('add a subscription')
     .option('--id <id>', 'its id (default: made up)')
+    .option('--verify', 'paused until its endpoint has answered a signed challenge')
     .option('--json', 'print JSON')
     .addHelpText('after', examples.add)
-    .action(async (options: FieldOptions & { id?: string; json?: boolean }) => {
+    .action(async (options: FieldOptions & { id?: string; verify?: boolean; json?: boolean }) => {
       await open(async (store, config, cluster) => {
         const id = options.id ?? `sub_${randomBytes(9).toString('base64url').replace(/[-_]/g, 'x')}`
         const table = await store.read()
@@ -50,9 +53,16 @@ export function subscriptionsCommand(context: CommandContext): Command {
         const checked = checkedInput(fields, { nowMs: deps.clock.now(), id, guard: guardOf(config) })
         await refuseBlocked(context, config, [checked])
         const { secrets, made } = await makeAsked(cluster, config, checked)
-        const subscription = { ...checked, secrets }
-        await store.write([{ id, subscription }])
-        printOne(`added ${id}`, subscription, made, options.json === true)
+        const [subscription] = await writeVerified(
+          context,
+          partsOf(store, config, cluster),
+          [{ ...checked, secrets }],
+          {
+            verify: options.verify === true || config.endpoints.challenge === 'on',
+            secretIsNew: made.length > 0,
+          },
+        )
+        printOne(`added ${id}`, subscription as Subscription, made, options.json === true)
       })
     })
 
@@ -114,9 +124,13 @@ export function subscriptionsCommand(context: CommandContext): Command {
         const checked = checkedInput(input, { nowMs: deps.clock.now(), existing, guard: guardOf(config) })
         if (checked.url !== existing.url) await refuseBlocked(context, config, [checked])
         const asked = await makeAsked(cluster, config, checked)
-        const subscription = { ...checked, secrets: asked.secrets }
-        await store.write([{ id, subscription }])
-        printOne(`updated ${id}`, subscription, asked.made, options.json === true)
+        const moved = checked.url !== existing.url
+        const changed = { ...checked, secrets: asked.secrets }
+        const [subscription] = await writeVerified(context, partsOf(store, config, cluster), [changed], {
+          verify: moved && config.endpoints.challenge === 'on',
+          secretIsNew: asked.made.length > 0,
+        })
+        printOne(`updated ${id}`, subscription as Subscription, asked.made, options.json === true)
       })
     })
 
@@ -176,7 +190,7 @@ export function subscriptionsCommand(context: CommandContext): Command {
         throw new HooktideError('usage', '--tenant limits --prune, which was not given')
       }
       const wanted = parseSubscriptionFile(await readText(deps, file), file)
-      await open(async (store, config) => {
+      await open(async (store, config, cluster) => {
         const plan = planSubscriptions(wanted, await store.read(), {
           nowMs: deps.clock.now(),
           guard: guardOf(config),
@@ -190,12 +204,23 @@ export function subscriptionsCommand(context: CommandContext): Command {
         }
         const changed = plan.items.filter(({ action }) => action !== 'unchanged')
         await refuseBlocked(context, config, newEndpoints(plan))
-        if (options.dryRun !== true) await store.write(changed)
+        if (options.dryRun !== true) {
+          const verify = config.endpoints.challenge === 'on'
+          const challenged = verify ? newEndpoints(plan) : []
+          await store.write(changed.filter(({ id }) => !challenged.some((each) => each.id === id)))
+          const parts = partsOf(store, config, cluster)
+          if (verify) await writeVerified(context, parts, challenged, { verify, secretIsNew: false })
+        }
         if (options.json === true) printJson(planJson(plan, options.dryRun !== true))
         else print(planText(plan))
         deps.setExitCode(options.dryRun === true && changed.length > 0 ? exitCode.failed : exitCode.ok)
       })
     })
+
+  const partsOf = (store: SubscriptionStore, config: Config, cluster: Cluster) => ({
+    ...{ store, config, cluster },
+    ...{ clock: deps.clock, endpoints: deps.endpoints },
+  })
 
   /** Makes the secrets that `kafka:new` asks for; called when everything else is known to be good. */
   async function makeAsked(cluster: Cluster, config: Config, checked: Subscription) {
@@ -254,45 +279,4 @@ function checkedInput(input: unknown, context: InputContext): Subscription {
     details: checked.problems.map(problemText),
     remedy: 'Correct every line named.',
   })
-}
-
-const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
-const examples = {
-  all: `
-Examples:
-  hooktide subscriptions add --url https://example.com/hook --types 'order.*' --secret kafka:new
-  hooktide subscriptions list --status paused
-  hooktide subscriptions apply subscriptions.yaml --prune --dry-run
-Exit codes: 0 done, 1 it failed, was not found or differs (--dry-run), 2 wrong usage`,
-  add: `
-Examples:
-  hooktide subscriptions add --url https://example.com/hook --secret kafka:new
-  hooktide subscriptions add --id billing --url https://example.com/hook --types 'order.*,invoice.paid' \\
-    --ordering subscription --secret env:BILLING_SECRET --header 'X-Team: billing'${codes}`,
-  list: `
-Examples:
-  hooktide subscriptions list
-  hooktide subscriptions list --tenant acme --status disabled --json${codes}`,
-  show: `
-Examples:
-  hooktide subscriptions show billing
-  hooktide subscriptions show billing --reveal --json${codes}`,
-  update: `
-Examples:
-  hooktide subscriptions update billing --url https://example.com/v2/hook
-  hooktide subscriptions update billing --status paused --reason 'migration until Monday'${codes}`,
-  rotate: `
-Examples:
-  hooktide subscriptions rotate-secret billing                       a fresh one; the old signs on for a day
-  hooktide subscriptions rotate-secret billing --secret env:NEW --overlap 0${codes}`,
-  remove: `
-Examples:
-  hooktide subscriptions remove billing
-  hooktide subscriptions remove billing audit --json${codes}`,
-  apply: `
-Examples:
-  hooktide subscriptions apply subscriptions.yaml
-  hooktide subscriptions apply subscriptions.yaml --prune --dry-run     what would change; exit 1 if anything
-  hooktide subscriptions list --reveal --json | hooktide subscriptions apply -
-Exit codes: 0 applied, or nothing to do; 1 it failed, or --dry-run found something to do; 2 wrong usage`,
 }

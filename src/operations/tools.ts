@@ -4,6 +4,7 @@ import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { MasterKey, MasterKeys, SealedSecret, SecretPlain } from '../core/sealed-secret.ts'
 import type { Secret } from '../core/secret.ts'
+import type { Subscription } from '../core/subscription.ts'
 
 /** What operations need to know of secrets without seeing how they are kept. */
 export interface SecretTools {
@@ -19,4 +20,10 @@ export interface SecretTools {
 export interface EndpointTools {
   /** `connect`: what a connection comes to, too; nothing is sent over it. Never rejects for what is wrong with the endpoint. */
   check(config: Config, url: string, options?: { readonly connect?: boolean }): Promise<EndpointCheck>
+  /** POSTs a signed challenge; null when it came back, else why not. `sealed` as for `SecretTools.resolver`. */
+  challenge(
+    config: Config,
+    subscription: Subscription,
+    sealed: Iterable<Pick<InRecord, 'key' | 'value'>>,
+  ): Promise<string | null>
 }

@@ -22,7 +22,10 @@ export async function forgetRows(db: Kysely<StateTables>, starts: LogStarts, lim
       const rows = await trx.selectFrom('deliveries').selectAll().where('no', 'in', chunk).execute()
       for (const flat of rows) await forgetSendings(trx, flat, starts)
     }
-    if (touched.size > 0 || attempts > 0) await nextEpoch(trx)
+    if (touched.size > 0 || attempts > 0) {
+      await trx.deleteFrom('counts').where('n', '=', 0).execute()
+      await nextEpoch(trx)
+    }
     return Math.max(attempts, places)
   })
 }

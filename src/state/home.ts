@@ -4,6 +4,8 @@ import type { StateWriter } from './writer.ts'
 
 /** One database with the tables in it, open for writing. */
 export interface OpenState {
+  /** As `current` would say it, were it the live one. */
+  readonly name: string
   readonly writer: StateWriter
   readonly db: Kysely<StateTables>
   close(): Promise<void>

@@ -66,6 +66,7 @@ export class SqliteHome implements StateHome {
       open = false
     }
     return {
+      name,
       writer,
       db: database.db,
       close,
@@ -92,7 +93,7 @@ export class SqliteHome implements StateHome {
   async #openFile(name: string): Promise<OpenState> {
     const database = await openSqlite(join(this.where, name), 'live')
     const writer = new SqliteWriter(database)
-    return { writer, db: database.db, close: () => writer.close() }
+    return { name, writer, db: database.db, close: () => writer.close() }
   }
 
   /** Of two processes that find no state at the same moment one wins, and both use what it made. */

@@ -81,16 +81,10 @@ export class SqliteWriter implements StateWriter {
 
   #write(change: StateChange): void {
     for (const row of change.rows) this.#row(row)
-    const attempt = this.#insert('attempts', attemptColumns, 'insert or replace')
-    for (const one of change.attempts) {
-      const flat = flatAttempt(one)
-      attempt.run(...attemptColumns.map((column) => flat[column]))
-    }
-    const health = this.#insert('health', healthColumns, 'insert or replace')
-    for (const row of change.health) {
-      const flat = flatHealth(row)
-      health.run(...healthColumns.map((column) => flat[column]))
-    }
+    const attempt = this.#statement(insertAttempt)
+    for (const one of change.attempts) attempt.run(...(Object.values(flatAttempt(one)) as SqlValue[]))
+    const health = this.#statement(insertHealth)
+    for (const row of change.health) health.run(...(Object.values(flatHealth(row)) as SqlValue[]))
     this.#counts(change.counts)
     for (const { key, kind, value, partition, offset } of change.orders) {
       if (value === null) this.#run('delete from orders where key = ?', key)
@@ -104,13 +98,12 @@ export class SqliteWriter implements StateWriter {
   #row({ no, row, before }: RowChange): void {
     const flat = flatDelivery(no, row)
     if (before === null) {
-      this.#insert('deliveries', deliveryColumns, 'insert').run(...deliveryColumns.map((column) => flat[column]))
+      this.#statement(insertDelivery).run(...(Object.values(flat) as SqlValue[]))
       return
     }
     // Naming a column makes SQLite write its indexes anew, so what a delivery is is only written when it changed.
-    const columns = sameIdentity(before, row) ? sendingColumns : allButKeys
-    const sets = columns.map((column) => `${column} = ?`).join()
-    this.#run(`update deliveries set ${sets} where no = ?`, ...columns.map((column) => flat[column]), no)
+    const [columns, text] = sameIdentity(before, row) ? updateSending : updateAll
+    this.#run(text, ...columns.map((column) => flat[column]), no)
   }
 
   #counts(counts: StateChange['counts']): void {
@@ -153,10 +146,6 @@ export class SqliteWriter implements StateWriter {
     }
   }
 
-  #insert(table: string, columns: readonly string[], verb: string): StatementSync {
-    return this.#statement(`${verb} into ${table} (${columns.join()}) values (${columns.map(() => '?').join()})`)
-  }
-
   #statement(text: string): StatementSync {
     let statement = this.#made.get(text)
     if (statement === undefined) {
@@ -175,7 +164,20 @@ export class SqliteWriter implements StateWriter {
   }
 }
 
-const allButKeys = deliveryColumns.filter((column) => column !== 'no' && column !== 'id')
+/** The flat rows have their properties in the order of the columns: a test holds them to it. */
+const insertDelivery = insertInto('deliveries', deliveryColumns, 'insert')
+const insertAttempt = insertInto('attempts', attemptColumns, 'insert or replace')
+const insertHealth = insertInto('health', healthColumns, 'insert or replace')
+const updateSending = update(sendingColumns)
+const updateAll = update(deliveryColumns.filter((column) => column !== 'no' && column !== 'id'))
+
+function insertInto(table: string, columns: readonly string[], verb: string): string {
+  return `${verb} into ${table} (${columns.join()}) values (${columns.map(() => '?').join()})`
+}
+
+function update<C extends keyof FlatDelivery>(columns: readonly C[]): readonly [readonly C[], string] {
+  return [columns, `update deliveries set ${columns.map((column) => `${column} = ?`).join()} where no = ?`]
+}
 
 function sameIdentity(a: RowChange['row'], b: RowChange['row']): boolean {
   return a.created.ms === b.created.ms && a.created.from === b.created.from && a.event === b.event && sameNames(a, b)

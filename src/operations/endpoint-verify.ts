@@ -12,7 +12,7 @@ export interface VerifyParts {
   readonly config: Config
   readonly clock: Clock
   readonly endpoints: EndpointTools
-  readonly store: Pick<SubscriptionStore, 'write'>
+  readonly store: Pick<SubscriptionStore, 'read' | 'write'>
 }
 
 export interface Verified {
@@ -54,6 +54,12 @@ export async function verifyEndpoints(parts: VerifyParts, subscriptions: readonl
   const results: Verified[] = []
   for (const before of subscriptions) {
     const problem = await endpoints.challenge(config, before, records)
+    // It may have been changed while its endpoint was asked: what was asked is then no longer what stands there.
+    const now = (await store.read()).get(before.id)
+    if (now?.ok !== true || now.value.updatedAtMs !== before.updatedAtMs) {
+      results.push({ id: before.id, verified: false, detail: 'it was changed meanwhile', subscription: before })
+      continue
+    }
     let subscription = before
     if (waitsForVerification(before)) {
       const { statusReason: _, ...rest } = before

@@ -1,5 +1,6 @@
 import { errorText } from '../src/cli/run.ts'
 import { HooktideError } from '../src/core/error.ts'
+import { benchFilter } from './filter.ts'
 import { latency } from './latency.ts'
 import { lateness } from './lateness.ts'
 import { load, machine } from './machine.ts'
@@ -18,6 +19,8 @@ const scenarios: readonly Scenario[] = [throughput, latency, memoryScenario, lat
 
 /** The suite: every scenario beside its reference in one run. Results on stdout, progress on stderr. */
 async function main(): Promise<number> {
+  // Needs no broker.
+  if (process.argv[2] === 'filter') return benchFilter((line) => void process.stdout.write(`${line}\n`)) ? 0 : 1
   const options = readOptions(process.argv.slice(2), [...scenarios.map(({ name }) => name), 'profile'])
   if (typeof options === 'string') {
     process.stderr.write(`${options}\n`)

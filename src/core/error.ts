@@ -1,3 +1,5 @@
+import { type Problem, problemText } from './result.ts'
+
 /**
  * Every error Hooktide throws on purpose. Match on `code`, never on text. A failed delivery is not an error: it is an
  * `Outcome`. `retry` says whether the same call, made again on a fresh client, can succeed without anyone's help.
@@ -22,6 +24,12 @@ export type ErrorCode =
   | 'secret.unavailable'
   | 'state.unavailable'
   | 'not-found'
+  | 'conflict'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'precondition.failed'
+  | 'precondition.required'
+  | 'busy'
   | 'check.failed'
   | 'internal'
 
@@ -31,6 +39,7 @@ const retryable: ReadonlySet<ErrorCode> = new Set([
   'producer.failed',
   'consumer.failed',
   'state.unavailable',
+  'busy',
 ])
 
 export class HooktideError extends Error {
@@ -40,16 +49,24 @@ export class HooktideError extends Error {
   readonly remedy: string | undefined
   /** Further lines of a report, e.g. every problem of a configuration. */
   readonly details: readonly string[]
+  /** Where the details are problems of something a person wrote: these, field by field. */
+  readonly problems: readonly Problem[]
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; remedy?: string; details?: readonly string[] } = {},
+    options: {
+      cause?: unknown
+      remedy?: string
+      details?: readonly string[]
+      problems?: readonly Problem[]
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.remedy = options.remedy
-    this.details = options.details ?? []
+    this.problems = options.problems ?? []
+    this.details = options.details ?? this.problems.map(problemText)
   }
 
   get retry(): boolean {

@@ -1,9 +1,11 @@
 import { type Control, controlKey } from '../core/control.ts'
 import { ended } from '../core/orders.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
+import type { Result } from '../core/result.ts'
 import type { Clock, Kafka } from '../ports.ts'
 import { decodeControl } from '../schema/decode.ts'
-import { confirmWritten, partitionsOf, readLatest } from './read-topic.ts'
+import { LatestTable } from './latest-table.ts'
+import { confirmWritten } from './read-topic.ts'
 
 export interface StandingOrder {
   readonly key: string
@@ -17,8 +19,11 @@ export class ControlStore {
   readonly #kafka: Kafka
   readonly #topic: string
   readonly #clock: Clock
+  readonly #table: LatestTable<Result<Control>>
 
-  constructor(kafka: Kafka, topic: string, clock: Clock) {
+  /** `keepOpen`: for a service, which asks again and again. */
+  constructor(kafka: Kafka, topic: string, clock: Clock, keepOpen = false) {
+    this.#table = new LatestTable(kafka, topic, decodeControl, keepOpen)
     this.#kafka = kafka
     this.#topic = topic
     this.#clock = clock
@@ -26,22 +31,15 @@ export class ControlStore {
 
   /** By key; jobs' records too. */
   async read(): Promise<ReadonlyMap<string, StandingOrder>> {
-    await partitionsOf(this.#kafka, this.#topic)
-    const reader = this.#kafka.reader()
-    try {
-      const latest = await readLatest(reader, this.#topic)
-      return new Map(
-        [...latest].map(([key, { record }]) => {
-          const decoded = decodeControl(record)
-          const standing = decoded.ok
-            ? { key, order: decoded.value, problem: null }
-            : { key, order: null, problem: decoded.reason }
-          return [key, standing]
-        }),
-      )
-    } finally {
-      await reader.close()
-    }
+    const { entries } = await this.#table.read()
+    return new Map(
+      [...entries].map(([key, { value: decoded }]) => {
+        const standing = decoded.ok
+          ? { key, order: decoded.value, problem: null }
+          : { key, order: null, problem: decoded.reason }
+        return [key, standing]
+      }),
+    )
   }
 
   async order(target: Pick<Control, 'kind' | 'target'>): Promise<Control | null> {
@@ -54,6 +52,10 @@ export class ControlStore {
 
   clear(keys: readonly string[]): Promise<void> {
     return this.#write(keys.map((key) => ({ key, value: null })))
+  }
+
+  close(): Promise<void> {
+    return this.#table.close()
   }
 
   /** Resolves when every instance can read it: they follow the topic with a long poll. */

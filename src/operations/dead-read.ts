@@ -3,12 +3,16 @@ import { HooktideError } from '../core/error.ts'
 import { partitionOf } from '../core/partition.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Kafka, LogReader } from '../ports.ts'
+import type { Patience } from './patience.ts'
 import type { Progress } from './progress.ts'
 import { partitionsOf, readTopic } from './read-topic.ts'
 
 export interface DeadFilter {
   readonly subscription?: string | undefined
   readonly reason?: string | undefined
+  readonly tenant?: string | undefined
+  /** Its deliveries stand in several lanes. */
+  readonly spread?: boolean
   /** Died at or after it, epoch ms. */
   readonly since?: number | undefined
   /** Delivery ids. */
@@ -39,16 +43,19 @@ export async function* readDead(
   filter: DeadFilter,
   cursor: Cursor | null,
   progress?: Progress,
+  patience?: Patience,
 ): AsyncGenerator<DeadLetter> {
   const count = await partitionsOf(kafka, topic)
   const all = Array.from({ length: count }, (_, i) => i)
-  const lane = filter.subscription === undefined ? null : partitionOf(filter.subscription, count)
+  const lane =
+    filter.subscription === undefined || filter.spread === true ? null : partitionOf(filter.subscription, count)
   const partitions = all.filter((p) => (lane === null || p === lane) && p >= (cursor?.partition ?? 0))
   if (partitions.length === 0) return
   const from = cursor === null ? new Map<number, number>() : new Map([[cursor.partition, cursor.offset]])
   let n = 0
   for await (const { partition, record } of readTopic(reader, topic, { partitions, from })) {
     if (++n % 500 === 0) progress?.update(`${n} dead letters looked at, partition ${partition} of ${count}`)
+    if (patience?.isOver({ partition, offset: record.offset }) === true) return
     const letter = decodeDead(partition, record)
     if (matches(letter, filter)) yield letter
   }
@@ -70,6 +77,7 @@ export function decodeDead(partition: number, record: InRecord): DeadLetter {
 function matches(letter: DeadLetter, filter: DeadFilter): boolean {
   const subscription = letter.delivery?.subscriptionId ?? letter.record.key?.toString()
   if (filter.subscription !== undefined && filter.subscription !== subscription) return false
+  if (filter.tenant !== undefined && filter.tenant !== letter.delivery?.tenant) return false
   if (filter.reason !== undefined && filter.reason !== letter.reason) return false
   if (filter.since !== undefined && letter.deadAtMs < filter.since) return false
   return filter.ids === undefined || (letter.delivery !== null && filter.ids.has(letter.delivery.id))

@@ -8,7 +8,7 @@ import type { SubscriptionStore } from './subscription-store.ts'
 import type { EndpointTools } from './tools.ts'
 
 export interface VerifyParts {
-  readonly cluster: Cluster
+  readonly cluster: Pick<Cluster, 'kafka'>
   readonly config: Config
   readonly clock: Clock
   readonly endpoints: EndpointTools

@@ -62,7 +62,7 @@ export interface Count {
 }
 
 export async function readStatus(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'kafka' | 'admin'>,
   config: Config,
   nowMs: number,
   metrics: { readonly urls: readonly string[]; fetchText(url: string, timeoutMs: number): Promise<string> },
@@ -110,7 +110,7 @@ export async function readStatus(
   }
 }
 
-async function mustExist({ kafka }: Cluster, names: TopicNames): Promise<void> {
+async function mustExist({ kafka }: Pick<Cluster, 'kafka'>, names: TopicNames): Promise<void> {
   const needed = [
     ...names.events,
     names.subscriptions,
@@ -130,7 +130,7 @@ async function mustExist({ kafka }: Cluster, names: TopicNames): Promise<void> {
 }
 
 async function backlogsOf(
-  { kafka }: Cluster,
+  { kafka }: Pick<Cluster, 'kafka'>,
   reader: LogReader,
   group: string,
   topics: readonly string[],
@@ -151,7 +151,7 @@ async function backlogsOf(
 }
 
 /** For topics where only distances count: a router's offsets have no bitmap. */
-async function lagsOf({ kafka }: Cluster, reader: LogReader, group: string, topics: readonly string[]) {
+async function lagsOf({ kafka }: Pick<Cluster, 'kafka'>, reader: LogReader, group: string, topics: readonly string[]) {
   return Promise.all(
     topics.map(async (topic) => {
       const [starts, ends] = await Promise.all([reader.starts(topic), reader.ends(topic)])

@@ -108,7 +108,7 @@ export function differences(before: Subscription, after: Subscription): FieldCha
   return changes.sort((x, y) => (x.field < y.field ? -1 : 1))
 }
 
-function withKept(input: Record<string, unknown>, existing: Subscription | undefined): Record<string, unknown> {
+export function withKept(input: Record<string, unknown>, existing: Subscription | undefined): Record<string, unknown> {
   // What `show` prints may be given back as it is: the times are ours to keep.
   const { createdAtMs: _created, updatedAtMs: _updated, ...given } = input
   if (existing === undefined) return given
@@ -133,7 +133,7 @@ function newSecretProblems(input: unknown): Problem[] {
 }
 
 /** What `list` and `show` hide would be written back as stars: a copy without its secrets must not replace the original. */
-function maskedProblems(input: unknown): Problem[] {
+export function maskedProblems(input: unknown): Problem[] {
   const { url, headers } = input as { url?: unknown; headers?: unknown }
   const fields = isMap(headers)
     ? Object.entries(headers).flatMap(([n, v]) => (v === '***' ? [`headers.${n}`] : []))

@@ -3,12 +3,20 @@ import { partitionOf } from '../core/partition.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { Subscription } from '../core/subscription.ts'
-import type { Clock, Kafka } from '../ports.ts'
+import type { Appended, Clock, Kafka } from '../ports.ts'
 import { decodeSubscription } from '../schema/decode.ts'
-import { confirmWritten, partitionsOf, readLatest } from './read-topic.ts'
+import { LatestTable } from './latest-table.ts'
+import { confirmWritten, partitionsOf } from './read-topic.ts'
 
 /** What stands in the topic, by id; a record that can't be read stays in the table with its reason. */
 export type SubscriptionTable = ReadonlyMap<string, Result<Subscription>>
+
+export interface SubscriptionSnapshot {
+  readonly table: SubscriptionTable
+  /** Of each record, by id: changes with every write. */
+  readonly versions: ReadonlyMap<string, string>
+  readonly ends: ReadonlyMap<number, number>
+}
 
 export interface SubscriptionChange {
   readonly id: string
@@ -21,31 +29,57 @@ export class SubscriptionStore {
   readonly #kafka: Kafka
   readonly #topic: string
   readonly #clock: Clock
-  /** Where the topic ended when it was read: what comes between it and our write is somebody else's. */
+  readonly #table: LatestTable<Result<Subscription>>
   #ends: ReadonlyMap<number, number> = new Map()
+  /** Per id, the change under way: who looks and then writes must be alone with it, as far as this process goes. */
+  readonly #changing = new Map<string, Promise<unknown>>()
 
-  constructor(kafka: Kafka, topic: string, clock: Clock) {
+  /** `keepOpen`: for a service, which asks again and again. */
+  constructor(kafka: Kafka, topic: string, clock: Clock, keepOpen = false) {
     this.#kafka = kafka
     this.#topic = topic
     this.#clock = clock
+    this.#table = new LatestTable(kafka, topic, decodeSubscription, keepOpen)
   }
 
   async read(): Promise<SubscriptionTable> {
-    await partitionsOf(this.#kafka, this.#topic)
-    const reader = this.#kafka.reader()
-    try {
-      this.#ends = await reader.ends(this.#topic)
-      const latest = await readLatest(reader, this.#topic)
-      const entries = [...latest].map(([id, { record }]) => [id, decodeSubscription(record)] as const)
-      return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
-    } finally {
-      await reader.close()
+    return (await this.snapshot()).table
+  }
+
+  /** The table, and what tells a write that comes after it from one that came between. */
+  async snapshot(): Promise<SubscriptionSnapshot> {
+    const { entries, ends } = await this.#table.read()
+    this.#ends = ends
+    const sorted = [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
+    return {
+      table: new Map(sorted.map(([id, { value }]) => [id, value])),
+      versions: new Map(sorted.map(([id, { partition, offset }]) => [id, `${partition}-${offset}`])),
+      ends,
     }
   }
 
-  /** Resolves when every change is acknowledged and can be read. */
-  async write(changes: readonly SubscriptionChange[]): Promise<void> {
-    if (changes.length === 0) return
+  /** Runs alone among the changes of this id. */
+  async alone<T>(id: string, run: () => Promise<T>): Promise<T> {
+    const before = this.#changing.get(id) ?? Promise.resolve()
+    const mine = before.then(run, run)
+    const settled = mine.catch(() => undefined)
+    this.#changing.set(id, settled)
+    try {
+      return await mine
+    } finally {
+      if (this.#changing.get(id) === settled) this.#changing.delete(id)
+    }
+  }
+
+  /**
+   * Resolves when every change is acknowledged and can be read; to the version of each. `since`: the ends of the snapshot
+   * it was decided by, if not the last one read.
+   */
+  async write(
+    changes: readonly SubscriptionChange[],
+    since: ReadonlyMap<number, number> = this.#ends,
+  ): Promise<ReadonlyMap<string, string>> {
+    if (changes.length === 0) return new Map()
     const count = await partitionsOf(this.#kafka, this.#topic)
     const records = changes.map(({ id, subscription }): OutRecord => {
       const value = subscription === null ? null : Buffer.from(JSON.stringify(subscription))
@@ -55,11 +89,27 @@ export class SubscriptionStore {
     const reader = this.#kafka.reader()
     try {
       const appended = await producer.send(records)
-      await confirmWritten(reader, this.#clock, records, appended, this.#ends)
+      await confirmWritten(reader, this.#clock, records, appended, since)
+      return versionsOf(records, appended)
     } finally {
       await Promise.all([producer.close(), reader.close()])
     }
   }
+
+  close(): Promise<void> {
+    return this.#table.close()
+  }
+}
+
+function versionsOf(records: readonly OutRecord[], appended: readonly Appended[]): Map<string, string> {
+  const next = new Map(appended.toReversed().map(({ partition, firstOffset }) => [partition, firstOffset]))
+  const versions = new Map<string, string>()
+  for (const { partition, key } of records) {
+    const offset = next.get(partition) ?? 0
+    next.set(partition, offset + 1)
+    versions.set(String(key), `${partition}-${offset}`)
+  }
+  return versions
 }
 
 /** The subscription behind an id, or the error that says why there is none. */

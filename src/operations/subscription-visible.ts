@@ -1,0 +1,58 @@
+import { loggableUrl } from '../core/attempt.ts'
+import type { Subscription } from '../core/subscription.ts'
+import type { AppliedPlan } from './contract.ts'
+import type { FieldChange, PlannedAction, SubscriptionPlan } from './subscription-plan.ts'
+
+/**
+ * A subscription as it may be seen: tokens live in queries of URLs and in header values, so these are hidden unless the
+ * operator asks for them.
+ */
+export function visible(subscription: Subscription, reveal: boolean): Subscription {
+  if (reveal) return subscription
+  const headers = Object.entries(subscription.headers ?? {}).map(([name]) => [name, '***'] as const)
+  return {
+    ...subscription,
+    url: visibleUrl(subscription.url),
+    ...(subscription.headers === undefined ? {} : { headers: Object.fromEntries(headers) }),
+  }
+}
+
+function visibleUrl(url: string): string {
+  const plain = loggableUrl(url)
+  return URL.parse(url)?.search ? `${plain}?***` : plain
+}
+
+/** The plan as it may be seen: values of headers and URL queries are hidden here, too. */
+export function visiblePlan(plan: SubscriptionPlan, applied: boolean, notes: readonly string[]): AppliedPlan {
+  return {
+    applied,
+    plan: plan.items.map(({ id, action, changes, subscription }) => ({
+      id,
+      action,
+      changes: changes.map(safeChange),
+      url: subscription === null ? null : visibleUrl(subscription.url),
+    })),
+    counts: counts(plan),
+    notes,
+  }
+}
+
+function counts(plan: SubscriptionPlan): Record<PlannedAction, number> {
+  const n = { create: 0, update: 0, unchanged: 0, remove: 0 }
+  for (const { action } of plan.items) n[action]++
+  return n
+}
+
+function safeChange({ field, before, after }: FieldChange): FieldChange {
+  const safe = (value: unknown): unknown => {
+    if (value === undefined) return null
+    if (field === 'url') return visibleUrl(String(value))
+    if (field.startsWith('headers.')) return '***'
+    if (field === 'headers') return Object.fromEntries(Object.keys(value as object).map((name) => [name, '***']))
+    return value
+  }
+  const [a, b] = [safe(before), safe(after)]
+  // A change that only the hidden part shows must not look like none.
+  const hidden = JSON.stringify(a) === JSON.stringify(b)
+  return { field, before: a, after: hidden ? `${String(b)} (changed)` : b }
+}

@@ -3,6 +3,7 @@ import { createEndpointTools } from './app/endpoint-tools.ts'
 import { fetchText } from './app/fetch-text.ts'
 import { processOutput } from './app/process-output.ts'
 import { createSecretTools } from './app/secret-tools.ts'
+import { createStateTools } from './app/state-tools.ts'
 import { connect, runDemo, startService, systemClock } from './app.ts'
 import type { CliDeps, ServiceOptions } from './cli/deps.ts'
 import { runCli } from './cli/run.ts'
@@ -53,6 +54,7 @@ async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
   const service = await startService({
     config,
     roles: { router: roles.includes('router'), deliverer: roles.includes('deliverer') },
+    projector: roles.includes('projector'),
     env: process.env,
     clock,
     observer,
@@ -93,6 +95,7 @@ const deps: CliDeps = {
   runtime: { node: process.versions.node, platform: `${process.platform} ${process.arch}` },
   connect: (config) => connect(config, process.env, { clock, observer: commandObserver() }),
   secrets: createSecretTools(process.env, clock),
+  state: (config) => createStateTools(config, process.env, { clock, observer: commandObserver() }),
   endpoints: createEndpointTools(process.env, clock),
   fetchText: (url, timeoutMs) => fetchText(clock, url, timeoutMs),
   startService: runService,

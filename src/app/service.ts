@@ -21,6 +21,7 @@ import { DisableGone } from './disable-gone.ts'
 import { PipelineHealth } from './health.ts'
 import { kafkaOptions } from './kafka-options.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
+import { startProjector } from './projector.ts'
 import { senderOptions } from './sender-options.ts'
 import { readLag, readVitals } from './vitals.ts'
 
@@ -49,6 +50,8 @@ export function connectKafka(
 export interface ServiceOptions {
   readonly config: Config
   readonly roles: Roles
+  /** Keep the delivery state here too. */
+  readonly projector?: boolean
   readonly env: Env
   readonly clock: Clock
   readonly observer: ProcessObserver
@@ -150,13 +153,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const lagReader = kafka.reader()
     undo.push(() => lagReader.close())
 
+    if (options.projector === true) undo.push(startProjector(options, kafka))
     undo.push(() => pipeline.stop())
     await pipeline.start()
     undo.push(observer.registerLag(() => readLag(settings, kafka, lagReader)))
     undo.push(watch(health, options))
     phase = 'running'
     observer.log('info', 'service.started', {
-      roles: Object.entries(options.roles)
+      roles: Object.entries({ ...options.roles, projector: options.projector === true })
         .flatMap(([role, on]) => (on ? [role] : []))
         .join(','),
       lanes: settings.lanes,

@@ -1,5 +1,6 @@
 import type { Config, LoadedConfig } from '../config.ts'
 import type { Cluster } from '../operations/cluster.ts'
+import type { StateTools } from '../operations/state-tools.ts'
 import type { EndpointTools, SecretTools } from '../operations/tools.ts'
 import type { Clock } from '../ports.ts'
 
@@ -13,7 +14,7 @@ export interface Output {
   readonly columns: number
 }
 
-export type Role = 'router' | 'deliverer'
+export type Role = 'router' | 'deliverer' | 'projector'
 
 export interface ServiceOptions {
   readonly loaded: LoadedConfig
@@ -40,6 +41,8 @@ export interface CliDeps {
   /** Rejects with a HooktideError when there is no cluster to talk to. */
   connect(config: Config): Promise<Cluster>
   readonly secrets: SecretTools
+  /** The delivery state of this configuration, for one command. */
+  state(config: Config): StateTools
   readonly endpoints: EndpointTools
   /** Text behind an http URL (an instance's /metrics); rejects when there is none within the time. */
   fetchText(url: string, timeoutMs: number): Promise<string>

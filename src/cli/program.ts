@@ -12,6 +12,7 @@ import { endpointsCommand } from './endpoints.ts'
 import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
 import { produceCommand } from './produce.ts'
+import { stateCommand } from './state.ts'
 import { statusCommand } from './status.ts'
 import { withPauseCommands } from './subscription-pause.ts'
 import { subscriptionsCommand } from './subscriptions.ts'
@@ -64,6 +65,7 @@ function commands(context: CommandContext): Command[] {
     produceCommand(context),
     listenCommand(context),
     statusCommand(context),
+    stateCommand(context),
     deadCommand(context),
     deliveriesCommand(context),
     linesCommand(context),

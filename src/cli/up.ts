@@ -3,16 +3,22 @@ import { suggest } from '../core/suggest.ts'
 import type { CommandContext } from './context.ts'
 import type { Role } from './deps.ts'
 
-const allRoles: readonly Role[] = ['router', 'deliverer']
+const allRoles: readonly Role[] = ['router', 'deliverer', 'projector']
 
 /** `hooktide up`: the service, until a signal ends it. */
 export function upCommand({ deps, load }: CommandContext): Command {
   return new Command('up')
     .description('Run the service until SIGTERM or SIGINT; a second signal ends it at once')
-    .option('--roles <roles>', 'what this process does: router, deliverer', parseRoles, allRoles)
+    .option(
+      '--roles <roles>',
+      'what this process does: router, deliverer, projector (default: all; projector if state.enabled)',
+      parseRoles,
+    )
     .addHelpText('after', examples)
-    .action(async ({ roles }: { roles: readonly Role[] }) => {
-      await deps.startService({ loaded: load(), roles })
+    .action(async ({ roles }: { roles?: readonly Role[] }) => {
+      const loaded = load()
+      const usual = allRoles.filter((role) => role !== 'projector' || loaded.config.state.enabled)
+      await deps.startService({ loaded, roles: roles ?? usual })
     })
 }
 
@@ -22,7 +28,7 @@ export function parseRoles(text: string): readonly Role[] {
     if ((allRoles as readonly string[]).includes(word)) continue
     const meant = suggest(word, allRoles)
     const hint = meant === null ? '' : ` Did you mean ${meant}?`
-    throw new InvalidArgumentError(`"${word}" is no role; write ${allRoles.join(' or ')}, or both.${hint}`)
+    throw new InvalidArgumentError(`"${word}" is no role; write ${allRoles.join(', ')}, or several of them.${hint}`)
   }
   return allRoles.filter((role) => words.includes(role))
 }
@@ -31,5 +37,6 @@ const examples = `
 Examples:
   hooktide up                                   router and deliverer in one process
   hooktide up --roles deliverer                 a process that only delivers
+  hooktide up --roles projector                 one that only keeps the delivery state (docs/state.md)
   KAFKA_BROKERS=kafka-1:9092 hooktide up --config /etc/hooktide.yaml
 Exit codes: 0 stopped as asked, 1 it could not start or go on, 2 wrong usage`

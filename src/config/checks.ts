@@ -33,7 +33,13 @@ export function crossChecks(c: Config): Findings {
   topics(c, bad)
   access(c, bad, warnings)
   limits(c, warnings)
+  state(c, bad)
   return { problems, warnings }
+}
+
+function state({ state }: Config, bad: Bad): void {
+  if (state.store !== 'postgres' || state.urlRef !== null) return
+  bad('state.urlRef', '', 'is missing; state.store is postgres', 'Write env:NAME or file:PATH of the database URL.')
 }
 
 type Bad = (field: string, value: string, message: string, remedy: string) => void

@@ -131,6 +131,13 @@ export const table = {
     directory: optional(text('', path, 'write the path of a directory')),
     masterKeyRef: reference(),
   },
+  state: {
+    enabled: flag(false),
+    store: oneOf('sqlite', ['sqlite', 'postgres']),
+    path: text('.hooktide/state', path, 'write the path of a folder'),
+    urlRef: reference(),
+    schema: text('hooktide_state', /^[a-z_][a-z0-9_]{0,40}$/, 'use a-z, digits and "_", at most 41 characters'),
+  },
   observe: {
     level: oneOf('info', ['debug', 'info', 'warn', 'error']),
     host: text('127.0.0.1', /^[A-Za-z0-9.:_-]{1,253}$/, 'write an address, e.g. 0.0.0.0'),

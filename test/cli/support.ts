@@ -2,6 +2,7 @@ import { onTestFinished } from 'vitest'
 import { createEndpointTools } from '../../src/app/endpoint-tools.ts'
 import { createSecretTools } from '../../src/app/secret-tools.ts'
 import { connectKafka } from '../../src/app/service.ts'
+import { createStateTools } from '../../src/app/state-tools.ts'
 import type { CliDeps, Output } from '../../src/cli/deps.ts'
 import { runCli } from '../../src/cli/run.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -37,6 +38,7 @@ export async function hooktide(
     runtime: { node: '24.0.0', platform: 'linux x64' },
     connect: async (config) => connectKafka(config, env, { clock: realClock, observer: notingObserver() }),
     secrets: createSecretTools(env, realClock),
+    state: (config) => createStateTools(config, env, { clock: realClock, observer: notingObserver() }),
     endpoints: testEndpoints(env),
     fetchText: async (url) => (await fetch(url)).text(),
     startService: async () => undefined,

@@ -1,0 +1,26 @@
+import type { Kafka } from '../ports.ts'
+import { Projector } from '../state/projector.ts'
+import type { ServiceOptions } from './service.ts'
+import { foldWorld, openStateHome } from './state-tools.ts'
+
+/**
+ * Keeps the delivery state in this process. Small batches: SQLite writes in this thread, and what is about to be posted must
+ * not wait long for it. Returns what ends it.
+ */
+export function startProjector(
+  { config, env, clock, observer, roles }: ServiceOptions,
+  kafka: Kafka,
+): () => Promise<void> {
+  const home = openStateHome(config, env, clock)
+  const reader = kafka.reader()
+  const world = foldWorld(config, reader, { clock, observer })
+  const shared = roles.router || roles.deliverer
+  const projector = new Projector({ ...world, home, batchRecords: shared ? 250 : 5_000, pollMs: shared ? 500 : 250 })
+  projector.start()
+  observer.log('info', 'state.projecting', { where: home.where })
+  return async () => {
+    await projector.stop()
+    await reader.close()
+    await home.close()
+  }
+}

@@ -109,6 +109,7 @@ export class World {
     const service = await startService({
       config: loadConfig({ env }).config,
       roles: { router: roles.includes('router'), deliverer: roles.includes('deliverer') },
+      projector: roles.includes('projector'),
       env,
       clock,
       observer,

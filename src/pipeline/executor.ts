@@ -1,6 +1,7 @@
 import { FairQueue } from '../core/fair-queue.ts'
 import type { Clock } from '../ports.ts'
 import { type Paced, Paces } from './paces.ts'
+import { SlowShare } from './slow-share.ts'
 import type { Work } from './work.ts'
 
 export interface ExecutorLimits {
@@ -53,6 +54,8 @@ export class Executor {
    */
   readonly #gates = new Set<string>()
   readonly #paces: Paces
+  readonly #slow: SlowShare
+  readonly #clock: Clock
   #openBytes = 0
   #openRetries = 0
   #completed = 0
@@ -67,6 +70,8 @@ export class Executor {
     run: (work: Work) => void,
   ) {
     this.#limits = limits
+    this.#clock = clock
+    this.#slow = new SlowShare(limits.maxInFlight)
     this.#paces = new Paces(clock, limits.maxPerOriginPerSecond, (subscriptionId) => this.wake(subscriptionId))
     this.#target = target
     this.#run = run
@@ -125,8 +130,10 @@ export class Executor {
     const left = (this.#perSubscription.get(subscriptionId) ?? 1) - 1
     if (left === 0) this.#perSubscription.delete(subscriptionId)
     else this.#perSubscription.set(subscriptionId, left)
+    const room = this.#slow.ended(subscriptionId, work, this.#clock.mono())
     this.#wake(subscriptionId)
     this.pump()
+    if (room) this.#offerRoom()
     if (entry.origin !== null) this.#leaveOrigin(entry.origin)
   }
 
@@ -203,6 +210,7 @@ export class Executor {
       return 'set-aside'
     }
     if (target.ready?.() === false) return 'set-aside'
+    if (!this.#slow.allows(item.flow, this.#clock.mono())) return 'set-aside'
     return this.#paces.allows(item.flow, item.work.owner, target) ? 'run' : 'set-aside'
   }
 
@@ -210,6 +218,7 @@ export class Executor {
     const { work } = item
     if (work.owner.begin(work) === 'dropped') return
     const target = this.#target(item.flow)
+    this.#slow.started(item.flow, work, this.#clock.mono())
     if (target !== null) this.#paces.take(item.flow, work.owner, target)
     const origin = target?.origin ?? null
     const gates = gatesOf(work)
@@ -224,6 +233,15 @@ export class Executor {
       else entry.open++
     }
     this.#run(work)
+  }
+
+  /** One that is woken may find nothing to start: then the room is the next one's. Each is asked once. */
+  #offerRoom(): void {
+    for (let turns = this.#slow.waiting; turns > 0; turns--) {
+      const next = this.#slow.takeWaiting()
+      if (next === null) return
+      this.wake(next)
+    }
   }
 
   #leaveOrigin(origin: string): void {

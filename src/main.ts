@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { createCallApi } from './app/call-api.ts'
 import { createEndpointTools } from './app/endpoint-tools.ts'
 import { fetchText } from './app/fetch-text.ts'
 import { processOutput } from './app/process-output.ts'
@@ -98,6 +99,7 @@ const deps: CliDeps = {
   state: (config) => createStateTools(config, process.env, { clock, observer: commandObserver() }),
   endpoints: createEndpointTools(process.env, clock),
   fetchText: (url, timeoutMs) => fetchText(clock, url, timeoutMs),
+  callApi: createCallApi(clock),
   startService: runService,
   runDemo: (options) =>
     runDemo(options, {

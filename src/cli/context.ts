@@ -1,6 +1,8 @@
 import { type Config, type LoadedConfig, loadConfig } from '../config.ts'
 import type { Cluster } from '../operations/cluster.ts'
+import type { Operations } from '../operations/contract.ts'
 import type { CliDeps } from './deps.ts'
+import { type GlobalOptions, openOperations } from './open-operations.ts'
 
 /** What every command has: the edge, the configuration of this call, a cluster when it wants one. */
 export interface CommandContext {
@@ -9,17 +11,19 @@ export interface CommandContext {
   load(): LoadedConfig
   /** Connects, runs, closes whatever happens. */
   withCluster<T>(run: (cluster: Cluster, config: Config) => Promise<T>): Promise<T>
+  /** What operators do: through the API of --api-url, else on Kafka itself. */
+  withOperations<T>(run: (operations: Operations) => Promise<T>): Promise<T>
   print(text: string): void
   printJson(value: unknown): void
   /** A line for people on stderr, so that stdout stays clean for pipes. */
   note(text: string): void
 }
 
-export function createContext(deps: CliDeps, configFile: () => string | undefined): CommandContext {
+export function createContext(deps: CliDeps, globals: () => GlobalOptions): CommandContext {
   const context: CommandContext = {
     deps,
     load() {
-      const path = configFile() ?? (deps.env.HOOKTIDE_CONFIG || undefined)
+      const path = globals().config ?? (deps.env.HOOKTIDE_CONFIG || undefined)
       return loadConfig({ env: deps.env, ...(path === undefined ? {} : { path }) })
     },
     async withCluster(run) {
@@ -31,6 +35,7 @@ export function createContext(deps: CliDeps, configFile: () => string | undefine
         await cluster.close()
       }
     },
+    withOperations: (run) => openOperations(context, globals(), run),
     print: (text) => deps.stdout.write(`${text}\n`),
     printJson: (value) => deps.stdout.write(`${JSON.stringify(value, null, 2)}\n`),
     note: (text) => deps.stderr.write(`${text}\n`),

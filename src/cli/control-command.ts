@@ -1,7 +1,5 @@
 import { Command, Option } from 'commander'
 import { HooktideError } from '../core/error.ts'
-import { ControlStore, inForce, type StandingOrder } from '../operations/control-store.ts'
-import { topicNames } from '../operations/names.ts'
 import type { CommandContext } from './context.ts'
 import { orderText } from './order-options.ts'
 import { oneLine, plural } from './text.ts'
@@ -12,8 +10,6 @@ export function controlCommand(context: CommandContext): Command {
   const control = new Command('control')
     .description("Operators' orders: list those in force, take them back")
     .addHelpText('after', examples.all)
-  const open = <T>(run: (store: ControlStore) => Promise<T>) =>
-    context.withCluster(({ kafka }, config) => run(new ControlStore(kafka, topicNames(config).control, deps.clock)))
 
   control
     .command('list')
@@ -25,18 +21,11 @@ export function controlCommand(context: CommandContext): Command {
     .option('--json', 'print JSON')
     .addHelpText('after', examples.list)
     .action(async (options: { kind?: string; all?: boolean; json?: boolean }) => {
+      const { orders: found } = await context.withOperations((ops) => ops.orders.list(options))
+      if (options.json === true) return printJson({ orders: found })
       const nowMs = deps.clock.now()
-      const holds = ({ order }: StandingOrder) => order === null || inForce(order, nowMs)
-      const found = [...(await open((store) => store.read())).values()]
-        .filter(({ key }) => options.kind === undefined || key.startsWith(`${options.kind}:`))
-        .filter((standing) => options.all === true || holds(standing))
-        .sort((a, b) => (b.order?.atMs ?? 0) - (a.order?.atMs ?? 0))
-      if (options.json === true) {
-        const orders = found.map((standing) => ({ ...standing, inForce: standing.order !== null && holds(standing) }))
-        return printJson({ orders })
-      }
-      for (const { key, order, problem } of found) {
-        const over = order !== null && !inForce(order, nowMs) ? ' (no longer in force)' : ''
+      for (const { key, order, problem, inForce } of found) {
+        const over = order !== null && !inForce ? ' (no longer in force)' : ''
         print(oneLine(`${key}  ${order === null ? `can not be read: ${problem}` : orderText(order, nowMs)}${over}`))
       }
       if (found.length === 0) print('No orders.')
@@ -53,23 +42,8 @@ export function controlCommand(context: CommandContext): Command {
       if (targets.length === 0 && options.ended !== true) {
         throw new HooktideError('usage', 'no order was named', { remedy: 'Give its kind:target, or --ended.' })
       }
-      const cleared = await open(async (store) => {
-        const orders = await store.read()
-        const unknown = targets.filter((target) => !orders.has(target))
-        if (unknown.length > 0) {
-          throw new HooktideError('not-found', `there is no order for ${unknown.join(', ')}; nothing was cleared`, {
-            remedy: '`hooktide control list --all` shows those there are.',
-          })
-        }
-        const nowMs = deps.clock.now()
-        // A line's release stays: a lane that is down now must still find it.
-        const over = [...orders.values()].filter(
-          ({ order }) => order !== null && order.kind !== 'job' && order.kind !== 'line' && !inForce(order, nowMs),
-        )
-        const keys = [...new Set([...targets, ...(options.ended === true ? over.map(({ key }) => key) : [])])]
-        await store.clear(keys)
-        return keys
-      })
+      const ended = options.ended === true
+      const { cleared } = await context.withOperations((ops) => ops.orders.clear(targets, { ended }))
       if (options.json === true) return printJson({ cleared })
       for (const key of cleared) print(`cleared ${oneLine(key)}`)
       if (cleared.length === 0) print(`Nothing to clear: ${plural(0, 'order')} ended.`)

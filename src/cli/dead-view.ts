@@ -1,32 +1,7 @@
-import { encodeOrigin } from '../core/delivery.ts'
-import type { DeadLetter } from '../operations/dead-read.ts'
-import { headerTexts } from '../schema/decode.ts'
+import type { DeadJson, DeadShown } from '../operations/dead-json.ts'
 import { oneLine, table, time } from './text.ts'
 
-/** Stable shape of one dead letter in JSON. */
-export function deadJson(letter: DeadLetter): object {
-  const { partition, record, delivery, problem, reason, deadAtMs } = letter
-  return {
-    deliveryId: delivery?.id ?? null,
-    subscriptionId: delivery?.subscriptionId ?? record.key?.toString() ?? null,
-    tenant: delivery?.tenant ?? null,
-    eventId: delivery?.eventId ?? null,
-    eventType: delivery?.eventType ?? null,
-    contentType: delivery?.contentType ?? null,
-    orderingKey: delivery?.orderingKey ?? null,
-    attempts: delivery?.attempts ?? null,
-    reason,
-    error: delivery?.lastError ?? problem,
-    deadAtMs,
-    eventTimeMs: delivery?.eventTimeMs ?? null,
-    origin: delivery === null ? null : encodeOrigin(delivery.origin),
-    bytes: record.value?.length ?? 0,
-    partition,
-    offset: record.offset,
-  }
-}
-
-export function deadTable(letters: readonly DeadLetter[]): string {
+export function deadTable(letters: readonly DeadJson[]): string {
   return table(
     [
       { title: 'DIED' },
@@ -37,27 +12,27 @@ export function deadTable(letters: readonly DeadLetter[]): string {
       { title: 'ERROR', max: 16 },
       { title: 'AT', max: 10 },
     ],
-    letters.map(({ partition, record, delivery, problem, reason, deadAtMs }) => [
+    letters.map(({ deadAtMs, subscriptionId, eventType, attempts, reason, error, partition, offset }) => [
       time(deadAtMs).slice(5),
-      delivery?.subscriptionId ?? record.key?.toString() ?? '?',
-      delivery?.eventType ?? '?',
-      String(delivery?.attempts ?? '?'),
+      subscriptionId ?? '?',
+      eventType ?? '?',
+      String(attempts ?? '?'),
       reason,
-      delivery?.lastError ?? problem ?? '',
-      `${partition}/${record.offset}`,
+      error ?? '',
+      `${partition}/${offset}`,
     ]),
   )
 }
 
 const previewBytes = 2048
 
-export function deadText(letter: DeadLetter): string {
-  const body = letter.record.value ?? Buffer.alloc(0)
-  const fields = Object.entries(deadJson(letter)).map(([name, value]) => {
+export function deadText({ times: _, headers: texts, body: base64, ...letter }: DeadShown): string {
+  const body = Buffer.from(base64, 'base64')
+  const fields = Object.entries(letter).map(([name, value]) => {
     const shown = name.endsWith('Ms') && typeof value === 'number' ? time(value) : (value ?? '-')
     return `${name.replace(/Ms$/, '').padEnd(16)}${oneLine(String(shown))}`
   })
-  const headers = Object.entries(headerTexts(letter.record.headers)).map(([n, v]) => `  ${oneLine(`${n}: ${v}`)}`)
+  const headers = Object.entries(texts).map(([n, v]) => `  ${oneLine(`${n}: ${v}`)}`)
   const more = body.length > previewBytes ? ` (first ${previewBytes} of ${body.length} bytes; --body prints all)` : ''
   return [...fields, 'headers', ...headers, `body${more}`, bodyPreview(body)].join('\n')
 }

@@ -1,23 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { Command, Option } from 'commander'
 import { HooktideError } from '../core/error.ts'
-import {
-  type Cursor,
-  cursorText,
-  type DeadFilter,
-  type DeadLetter,
-  parseCursor,
-  readDead,
-} from '../operations/dead-read.ts'
-import { redrive } from '../operations/dead-redrive.ts'
-import { topicNames } from '../operations/names.ts'
-import { partitionsOf } from '../operations/read-topic.ts'
-import { SubscriptionStore } from '../operations/subscription-store.ts'
 import type { CommandContext } from './context.ts'
-import { deadJson, deadTable, deadText } from './dead-view.ts'
+import { deadTable, deadText } from './dead-view.ts'
 import { exitCode } from './exit-code.ts'
 import { countArgument, rateArgument, sinceArgument } from './options.ts'
-import { createProgress } from './progress.ts'
 import { plural } from './text.ts'
 
 interface FilterOptions {
@@ -54,27 +40,16 @@ export function deadCommand(context: CommandContext): Command {
       )
       .option('--cursor <cursor>', 'go on where the last call stopped: partition/offset')
       .option('--json', 'print JSON')
-  const cursorOf = ({ cursor }: FilterOptions) => (cursor === undefined ? null : parseCursor(cursor))
 
   withFilters(dead.command('list'))
     .description('list dead letters, oldest of each lane first')
     .option('--limit <n>', 'at most so many', countArgument(1, 100_000), 50)
     .addHelpText('after', examples.list)
     .action(async (options: FilterOptions & { limit: number }) => {
-      const letters: DeadLetter[] = []
-      let next: Cursor | null = null
-      await reading(options, cursorOf(options), (letter) => {
-        if (letters.length === options.limit) {
-          next = { partition: letter.partition, offset: letter.record.offset }
-          return false
-        }
-        letters.push(letter)
-        return true
-      })
-      const cursor = next === null ? null : cursorText(next)
-      if (options.json === true) return printJson({ dead: letters.map(deadJson), cursor })
-      print(letters.length === 0 ? 'No dead letters.' : deadTable(letters))
-      if (cursor !== null) print(`There are more: --cursor ${cursor}`)
+      const found = await context.withOperations((ops) => ops.dead.list(options))
+      if (options.json === true) return printJson(found)
+      print(found.dead.length === 0 ? 'No dead letters.' : deadTable(found.dead))
+      if (found.cursor !== null) print(`There are more: --cursor ${found.cursor}`)
     })
 
   dead
@@ -86,27 +61,11 @@ export function deadCommand(context: CommandContext): Command {
     .option('--json', 'print JSON; the body as base64')
     .addHelpText('after', examples.show)
     .action(async (id: string, options: { subscription?: string; body?: boolean; json?: boolean }) => {
-      const place = /^\d+\/\d+$/.test(id) ? parseCursor(id) : null
-      const filter = place === null ? { subscription: options.subscription, ids: new Set([id]) } : {}
-      let last: DeadLetter | null = null
-      let times = 0
-      await reading(filter, place, (letter) => {
-        if (place !== null && (letter.partition !== place.partition || letter.record.offset !== place.offset))
-          return false
-        last = letter
-        times++
-        return place === null
-      })
-      const letter = last as DeadLetter | null
-      if (letter === null) {
-        throw new HooktideError('not-found', `there is no dead letter ${id.slice(0, 100)}`, {
-          remedy: '`hooktide dead list` shows those there are.',
-        })
-      }
-      const body = letter.record.value ?? Buffer.alloc(0)
-      if (options.body === true) deps.stdout.write(body)
-      else if (options.json === true) printJson({ ...deadJson(letter), times, body: body.toString('base64') })
-      else print(times > 1 ? `${deadText(letter)}\ndied ${times} times; this is the last` : deadText(letter))
+      const letter = await context.withOperations((ops) => ops.dead.show(id, options.subscription))
+      if (options.body === true) deps.stdout.write(Buffer.from(letter.body, 'base64'))
+      else if (options.json === true) printJson(letter)
+      else
+        print(letter.times > 1 ? `${deadText(letter)}\ndied ${letter.times} times; this is the last` : deadText(letter))
     })
 
   withFilters(dead.command('redrive'))
@@ -123,77 +82,20 @@ export function deadCommand(context: CommandContext): Command {
           remedy: 'Give delivery ids or a filter, or say --all.',
         })
       }
-      const job = `${deps.clock.now().toString(36)}-${randomBytes(4).toString('hex')}`
-      await context.withCluster(async ({ kafka }, config) => {
-        const names = topicNames(config)
-        const known = await new SubscriptionStore(kafka, names.subscriptions, deps.clock).read()
-        const filter: DeadFilter = { subscription, reason, since, ids: ids.length === 0 ? undefined : new Set(ids) }
-        const progress = createProgress(deps.stderr, deps.clock)
-        const reader = kafka.reader()
-        const producer = kafka.producer()
-        try {
-          const letters = readDead(kafka, reader, names.dead, filter, cursorOf(options), progress)
-          const result = await redrive(letters, producer, {
-            job,
-            deliveriesTopic: names.deliveries,
-            lanes: await partitionsOf(kafka, names.deliveries),
-            perSecond: options.rate ?? null,
-            dryRun: options.dryRun === true,
-            clock: deps.clock,
-            signal: deps.signal,
-            progress,
-            isKnown: (id) => known.has(id),
-          })
-          progress.end()
-          const { redriven, repeated, unreadable, orphaned } = result
-          const interrupted = deps.signal.aborted
-          const cursor = interrupted && result.next !== null ? cursorText(result.next) : null
-          if (options.json === true) {
-            printJson({
-              job,
-              dryRun: options.dryRun === true,
-              redriven,
-              repeated,
-              unreadable,
-              orphaned,
-              interrupted,
-              cursor,
-            })
-          } else {
-            const verb = options.dryRun === true ? 'would be redriven' : `redriven as job ${job}`
-            print(`${plural(redriven, 'dead letter')} ${verb}`)
-            if (repeated > 0) print(`${repeated} more are the same deliveries, dead again: sent once`)
-            if (orphaned > 0) print(`${orphaned} left out: their subscription is gone`)
-            if (unreadable > 0) print(`${unreadable} left out: their headers can not be read`)
-            if (cursor !== null) print(`Interrupted. Go on with --cursor ${cursor}`)
-          }
-          if (interrupted || (ids.length > 0 && redriven < new Set(ids).size)) deps.setExitCode(exitCode.failed)
-        } finally {
-          progress.end()
-          await Promise.all([reader.close(), producer.close()])
-        }
-      })
-    })
-
-  /** Until `take` says no more. */
-  async function reading(
-    filter: DeadFilter,
-    cursor: Cursor | null,
-    take: (letter: DeadLetter) => boolean,
-  ): Promise<void> {
-    await context.withCluster(async ({ kafka }, config) => {
-      const reader = kafka.reader()
-      const progress = createProgress(deps.stderr, deps.clock)
-      try {
-        for await (const letter of readDead(kafka, reader, topicNames(config).dead, filter, cursor, progress)) {
-          if (!take(letter)) break
-        }
-      } finally {
-        progress.end()
-        await reader.close()
+      const dryRun = options.dryRun === true
+      const wanted = { subscription, reason, since, cursor: options.cursor, ids, perSecond: options.rate, dryRun }
+      const report = await context.withOperations((ops) => ops.dead.redrive(wanted))
+      const { job, redriven, repeated, unreadable, orphaned, interrupted, cursor } = report
+      if (options.json === true) printJson(report)
+      else {
+        print(`${plural(redriven, 'dead letter')} ${dryRun ? 'would be redriven' : `redriven as job ${job}`}`)
+        if (repeated > 0) print(`${repeated} more are the same deliveries, dead again: sent once`)
+        if (orphaned > 0) print(`${orphaned} left out: their subscription is gone`)
+        if (unreadable > 0) print(`${unreadable} left out: their headers can not be read`)
+        if (cursor !== null) print(`Interrupted. Go on with --cursor ${cursor}`)
       }
+      if (interrupted || (ids.length > 0 && redriven < new Set(ids).size)) deps.setExitCode(exitCode.failed)
     })
-  }
 
   return dead
 }

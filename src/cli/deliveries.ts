@@ -1,16 +1,7 @@
 import { Command } from 'commander'
-import type { Config } from '../config.ts'
-import type { Control } from '../core/control.ts'
-import { encodeOrigin } from '../core/delivery.ts'
-import { HooktideError } from '../core/error.ts'
-import type { Cluster } from '../operations/cluster.ts'
-import { ControlStore } from '../operations/control-store.ts'
-import { readStory, type Story } from '../operations/delivery-story.ts'
-import { topicNames } from '../operations/names.ts'
-import { SubscriptionStore } from '../operations/subscription-store.ts'
+import type { StoryJson } from '../operations/story-json.ts'
 import type { CommandContext } from './context.ts'
-import { type OrderOptions, orderOf, orderText, withOrderOptions } from './order-options.ts'
-import { createProgress } from './progress.ts'
+import { type OrderOptions, orderText, withOrderOptions } from './order-options.ts'
 import { ago, oneLine, time } from './text.ts'
 
 /** `hooktide deliveries …`: one delivery's story, and ending it. */
@@ -28,12 +19,9 @@ export function deliveriesCommand(context: CommandContext): Command {
     .option('--json', 'print JSON')
     .addHelpText('after', examples.show)
     .action(async (id: string, options: { subscription?: string; json?: boolean }) => {
-      await context.withCluster(async (cluster, config) => {
-        const story = await find(cluster, config, id, options.subscription)
-        const order = await storeOf(cluster, config).order({ kind: 'delivery', target: id })
-        if (options.json === true) printJson(storyJson(id, story, order))
-        else print(storyText(id, story, order, deps.clock.now()))
-      })
+      const story = await context.withOperations((ops) => ops.deliveries.story(id, options.subscription))
+      if (options.json === true) printJson(story)
+      else print(storyText(story, deps.clock.now()))
     })
 
   withOrderOptions(deliveries.command('cancel'))
@@ -44,82 +32,16 @@ export function deliveriesCommand(context: CommandContext): Command {
     .option('--unseen', 'do not look for it first')
     .addHelpText('after', examples.cancel)
     .action(async (id: string, options: OrderOptions & { subscription?: string; dead?: boolean; unseen?: boolean }) => {
-      await context.withCluster(async (cluster, config) => {
-        if (options.unseen !== true) {
-          const { state } = await find(cluster, config, id, options.subscription)
-          if (state === 'delivered' || state === 'cancelled' || state === 'dead') {
-            throw new HooktideError('check.failed', `${id} is ${state} already: there is nothing to cancel`, {
-              remedy: 'If it was redriven this moment, say --unseen.',
-            })
-          }
-        }
-        const args = options.dead === true ? { args: { to: 'dead' } } : {}
-        const order = orderOf(context, { kind: 'delivery', target: id, order: 'cancel', ...args }, options)
-        await storeOf(cluster, config).give(order)
-        if (options.json === true) printJson({ order })
-        else print(oneLine(`${id} ${orderText(order, deps.clock.now())}; obeyed when it would be attempted next`))
-      })
+      const { order } = await context.withOperations((ops) => ops.deliveries.cancel(id, options))
+      if (options.json === true) printJson({ order })
+      else print(oneLine(`${id} ${orderText(order, deps.clock.now())}; obeyed when it would be attempted next`))
     })
 
-  async function find(
-    { kafka }: Cluster,
-    config: Config,
-    id: string,
-    subscription: string | undefined,
-  ): Promise<Story> {
-    const reader = kafka.reader()
-    const progress = createProgress(deps.stderr, deps.clock)
-    try {
-      const story = await readStory(kafka, reader, config, { id, subscription, spread: await spread() }, progress)
-      if (story !== null) return story
-    } finally {
-      progress.end()
-      await reader.close()
-    }
-    const where = subscription === undefined ? '' : ` of ${subscription}`
-    throw new HooktideError('not-found', `there is no delivery ${id.slice(0, 100)}${where} in the topics`, {
-      remedy:
-        'Retention may have taken it. The id is the webhook-id header; for subscriptions since removed leave out --subscription.',
-    })
-
-    /** A spread subscription's deliveries stand in several lanes. */
-    async function spread(): Promise<boolean> {
-      if (subscription === undefined) return false
-      const table = await new SubscriptionStore(kafka, topicNames(config).subscriptions, deps.clock).read()
-      const entry = table.get(subscription)
-      return entry?.ok === true && (entry.value.spread ?? 1) > 1
-    }
-  }
-
-  const storeOf = ({ kafka }: Cluster, config: Config) =>
-    new ControlStore(kafka, topicNames(config).control, deps.clock)
   return deliveries
 }
 
-/** Stable shape of a story in JSON. */
-function storyJson(id: string, { delivery, attempts, places, state, place, scanned }: Story, order: Control | null) {
-  const known = delivery ?? null
-  const last = attempts.at(-1)
-  return {
-    deliveryId: id,
-    subscriptionId: known?.subscriptionId ?? last?.subscriptionId ?? null,
-    tenant: known?.tenant ?? last?.tenant ?? null,
-    eventId: known?.eventId ?? last?.eventId ?? null,
-    eventType: known?.eventType ?? last?.eventType ?? null,
-    orderingKey: known?.orderingKey ?? null,
-    eventTimeMs: known?.eventTimeMs ?? null,
-    origin: known === null ? (last?.origin ?? null) : encodeOrigin(known.origin),
-    state,
-    place,
-    order,
-    attempts,
-    places,
-    scanned,
-  }
-}
-
-function storyText(id: string, story: Story, order: Control | null, nowMs: number): string {
-  const { subscriptionId, eventType, eventId, orderingKey, state, place, eventTimeMs } = storyJson(id, story, order)
+function storyText(story: StoryJson, nowMs: number): string {
+  const { subscriptionId, eventType, eventId, orderingKey, state, place, eventTimeMs, order } = story
   const where =
     place === null
       ? ''
@@ -129,7 +51,7 @@ function storyText(id: string, story: Story, order: Control | null, nowMs: numbe
       ? ''
       : `, due ${time(place.dueMs)}${place.dueMs > nowMs ? ` (in ${ago(place.dueMs - nowMs)})` : ''}`
   const lines = [
-    `delivery      ${id}`,
+    `delivery      ${story.deliveryId}`,
     `state         ${state}${where}${due}`,
     `subscription  ${subscriptionId}`,
     `event         ${eventId}, ${eventType}${orderingKey === null ? '' : `, key ${orderingKey}`}`,

@@ -1,4 +1,5 @@
 import type { Config, LoadedConfig } from '../config.ts'
+import type { CallApi } from '../operations/api-client.ts'
 import type { Cluster } from '../operations/cluster.ts'
 import type { StateTools } from '../operations/state-tools.ts'
 import type { EndpointTools, SecretTools } from '../operations/tools.ts'
@@ -46,6 +47,8 @@ export interface CliDeps {
   readonly endpoints: EndpointTools
   /** Text behind an http URL (an instance's /metrics); rejects when there is none within the time. */
   fetchText(url: string, timeoutMs: number): Promise<string>
+  /** One request to the API of a service. */
+  callApi: CallApi
   /** Runs the service until `signal` is aborted and everything is drained. */
   startService(options: ServiceOptions): Promise<void>
   /** Resolves to whether the demo found everything delivered, in order and signed. */

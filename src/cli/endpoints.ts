@@ -1,8 +1,6 @@
 import { Command } from 'commander'
 import type { EndpointCheck } from '../core/endpoint-check.ts'
-import { type Verified, verifyEndpoints } from '../operations/endpoint-verify.ts'
-import { topicNames } from '../operations/names.ts'
-import { found, SubscriptionStore } from '../operations/subscription-store.ts'
+import { verifiedText } from '../operations/subscription-verified.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
 import { oneLine } from './text.ts'
@@ -37,28 +35,13 @@ export function endpointsCommand(context: CommandContext): Command {
     .option('--json', 'print JSON')
     .addHelpText('after', examples.verify)
     .action(async (ids: string[], options: { json?: boolean }) => {
-      await context.withCluster(async (cluster, config) => {
-        const store = new SubscriptionStore(cluster.kafka, topicNames(config).subscriptions, deps.clock)
-        const table = await store.read()
-        const wanted = ids.map((id) => found(table, id))
-        const parts = { cluster, config, clock: deps.clock, endpoints: deps.endpoints, store }
-        const results = await verifyEndpoints(parts, wanted)
-        if (options.json === true) printJson({ verified: results.map(verifiedJson) })
-        else for (const result of results) print(verifiedText(result))
-        deps.setExitCode(results.every(({ verified }) => verified) ? exitCode.ok : exitCode.failed)
-      })
+      const { verified } = await context.withOperations((ops) => ops.subscriptions.verify(ids))
+      if (options.json === true) printJson({ verified })
+      else for (const result of verified) print(oneLine(verifiedText(result)))
+      deps.setExitCode(verified.every((one) => one.verified) ? exitCode.ok : exitCode.failed)
     })
 
   return endpoints
-}
-
-export function verifiedJson({ id, verified, detail, subscription }: Verified): object {
-  return { id, verified, detail, status: subscription.status }
-}
-
-export function verifiedText({ id, verified, detail, subscription }: Verified): string {
-  const status = `it is ${subscription.status}`
-  return oneLine(verified ? `${id}: verified; ${status}` : `${id}: not verified: ${detail}; ${status}`)
 }
 
 export function checkText(check: EndpointCheck): string {

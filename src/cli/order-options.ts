@@ -1,7 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Control } from '../core/control.ts'
-import type { CommandContext } from './context.ts'
-import { operatorOf } from './operator.ts'
 import { durationArgument } from './options.ts'
 import { ago, time } from './text.ts'
 
@@ -21,23 +19,6 @@ export function withOrderOptions(command: Command): Command {
 
 export function withDuration(command: Command): Command {
   return command.option('--for <duration>', 'ends by itself after this: 10m, 2h', durationArgument)
-}
-
-/** An order, signed and dated. */
-export function orderOf(
-  { deps }: CommandContext,
-  order: Pick<Control, 'kind' | 'target' | 'order'> & Partial<Control>,
-  options: OrderOptions & { readonly for?: number },
-): Control {
-  const nowMs = Math.floor(deps.clock.now())
-  return {
-    ...order,
-    v: 1,
-    by: options.by ?? operatorOf(deps.env),
-    atMs: nowMs,
-    ...(options.for === undefined ? {} : { untilMs: nowMs + options.for }),
-    ...(options.reason === undefined ? {} : { reason: options.reason }),
-  }
 }
 
 /** `paused by ada@host, for another 9m58s: broker upgrade`. */

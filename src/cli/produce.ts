@@ -1,9 +1,7 @@
 import { Command } from 'commander'
 import { HooktideError } from '../core/error.ts'
 import type { OutRecord } from '../core/record.ts'
-import { topicNames } from '../operations/names.ts'
 import { type EventOptions, eventRecord } from '../operations/produce-event.ts'
-import { partitionsOf } from '../operations/read-topic.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
 import { countArgument, rateArgument } from './options.ts'
@@ -54,22 +52,17 @@ export function produceCommand(context: CommandContext): Command {
       check(file, options)
       if (options.data === undefined && (file ?? '-') === '-' && deps.stdin.isTTY === true)
         context.note('Reading from the keyboard; end with Ctrl-D.')
-      await context.withCluster(async ({ kafka }, config) => {
-        const topic = options.topic ?? (topicNames(config).events[0] as string)
-        const event: EventOptions = {
-          ...options,
-          topic,
-          partitions: await partitionsOf(kafka, topic),
-          limits: { maxBytes: config.router.maxEventBytes, maxHeaders: config.router.maxHeaders },
-        }
-        const producer = kafka.producer()
+      await context.withOperations(async (ops) => {
+        const target = await ops.events.open(options.topic ?? null)
+        const { topic, partitions: count, limits } = target
+        const event: EventOptions = { ...options, topic, partitions: count, limits }
         const progress = createProgress(deps.stderr, deps.clock)
-        const sender = new PacedSender(producer, deps.clock, options.rate ?? null, progress, deps.signal)
+        const sender = new PacedSender(target, deps.clock, options.rate ?? null, progress, deps.signal)
         try {
           await sendAll(sender, events(context, file, options, event))
         } finally {
           progress.end()
-          await producer.close()
+          await target.close()
         }
         const { sent, elapsedMs, ranges } = sender
         const perSecond = Math.round((sent * 1000) / Math.max(1, elapsedMs))

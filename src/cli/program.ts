@@ -11,6 +11,7 @@ import { doctorCommand } from './doctor.ts'
 import { endpointsCommand } from './endpoints.ts'
 import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
+import type { GlobalOptions } from './open-operations.ts'
 import { produceCommand } from './produce.ts'
 import { stateCommand } from './state.ts'
 import { statusCommand } from './status.ts'
@@ -28,6 +29,8 @@ export function buildProgram(deps: CliDeps): Command {
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print this')
     .option('--config <file>', 'configuration file (default: $HOOKTIDE_CONFIG, else the defaults)')
+    .option('--api-url <url>', 'work through the API of a service (default: $HOOKTIDE_URL, else Kafka itself)')
+    .option('--token-ref <ref>', 'its token: env:NAME or file:PATH (default: $HOOKTIDE_TOKEN)')
     .option('--debug', 'print the stack of an error')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
@@ -41,7 +44,7 @@ export function buildProgram(deps: CliDeps): Command {
     .exitOverride()
     .showSuggestionAfterError()
     .addHelpText('after', examples)
-  const context = createContext(deps, () => program.opts<{ config?: string }>().config)
+  const context = createContext(deps, () => program.opts<GlobalOptions>())
   for (const command of commands(context)) program.addCommand(inheriting(command, program))
   return program
 }

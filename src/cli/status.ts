@@ -1,6 +1,5 @@
 import { Command } from 'commander'
 import { sleep } from '../operations/sleep.ts'
-import { readStatus } from '../operations/status-read.ts'
 import type { CommandContext } from './context.ts'
 import { durationArgument, listArgument } from './options.ts'
 import { statusText } from './status-view.ts'
@@ -23,13 +22,9 @@ export function statusCommand(context: CommandContext): Command {
     .option('--json', 'print JSON; with --watch one object per line')
     .addHelpText('after', examples)
     .action(async (options: Options) => {
-      await context.withCluster(async (cluster, config) => {
-        const metrics = {
-          urls: options.metricsUrl ?? [],
-          fetchText: (url: string, timeoutMs: number) => deps.fetchText(url, timeoutMs),
-        }
+      await context.withOperations(async (ops) => {
         const show = async () => {
-          const status = await readStatus(cluster, config, deps.clock.now(), metrics)
+          const status = await ops.status(options.metricsUrl ?? [])
           if (options.json === true) {
             if (options.watch === true) print(JSON.stringify(status))
             else context.printJson(status)

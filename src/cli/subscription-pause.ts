@@ -1,13 +1,10 @@
 import type { Command } from 'commander'
 import type { Subscription } from '../core/subscription.ts'
-import { topicNames } from '../operations/names.ts'
-import { found, SubscriptionStore } from '../operations/subscription-store.ts'
 import type { CommandContext } from './context.ts'
-import { visible } from './subscription-view.ts'
 
 /** Adds `pause` and `resume` to `hooktide subscriptions`. What arrives meanwhile waits, in order, and no attempt is spent. */
 export function withPauseCommands(subscriptions: Command, context: CommandContext): Command {
-  const { deps, print, printJson } = context
+  const { print, printJson } = context
 
   subscriptions
     .command('pause')
@@ -35,15 +32,11 @@ export function withPauseCommands(subscriptions: Command, context: CommandContex
     status: Subscription['status'],
     options: { reason?: string; json?: boolean },
   ): Promise<void> {
-    await context.withCluster(async ({ kafka }, config) => {
-      const store = new SubscriptionStore(kafka, topicNames(config).subscriptions, deps.clock)
-      const { statusReason: _, ...before } = found(await store.read(), id)
-      const reason = options.reason === undefined ? {} : { statusReason: options.reason }
-      const subscription = { ...before, status, ...reason, updatedAtMs: Math.floor(deps.clock.now()) }
-      await store.write([{ id, subscription }])
-      if (options.json === true) printJson({ subscription: visible(subscription, false), newSecrets: [] })
-      else print(status === 'paused' ? `paused ${id}` : `resumed ${id}`)
-    })
+    const { subscription } = await context.withOperations((ops) =>
+      ops.subscriptions.setStatus(id, status, options.reason),
+    )
+    if (options.json === true) printJson({ subscription, newSecrets: [] })
+    else print(status === 'paused' ? `paused ${id}` : `resumed ${id}`)
   }
 
   return subscriptions

@@ -1,15 +1,9 @@
 import { Command } from 'commander'
-import type { Config } from '../config.ts'
-import type { Control } from '../core/control.ts'
-import { HooktideError } from '../core/error.ts'
-import { type Backlog, readBacklog } from '../operations/backlog.ts'
-import type { Cluster } from '../operations/cluster.ts'
-import { ControlStore, inForce } from '../operations/control-store.ts'
-import { groupNames, topicNames } from '../operations/names.ts'
-import { partitionsOf } from '../operations/read-topic.ts'
+import type { TierOperations } from '../operations/contract.ts'
+import type { TierFound } from '../operations/tier-read.ts'
 import type { CommandContext } from './context.ts'
 import { rateArgument } from './options.ts'
-import { type OrderOptions, orderOf, orderText, withDuration, withOrderOptions } from './order-options.ts'
+import { type OrderOptions, orderText, withDuration, withOrderOptions } from './order-options.ts'
 import { ago, table, time } from './text.ts'
 
 /** `hooktide tiers …`: hold or slow down what comes back from the retry topics. */
@@ -25,11 +19,9 @@ export function tiersCommand(context: CommandContext): Command {
     .option('--json', 'print JSON')
     .addHelpText('after', examples.list)
     .action(async ({ json = false }: { json?: boolean }) => {
-      await context.withCluster(async (cluster, config) => {
-        const found = await readTiers(cluster, config, deps.clock.now(), storeOf(cluster, config))
-        if (json) printJson({ tiers: found })
-        else print(tiersText(found, deps.clock.now()))
-      })
+      const { tiers: found } = await context.withOperations((ops) => ops.tiers.list())
+      if (json) printJson({ tiers: found })
+      else print(tiersText(found, deps.clock.now()))
     })
 
   withOrderOptions(withDuration(tiers.command('pause')))
@@ -55,78 +47,17 @@ export function tiersCommand(context: CommandContext): Command {
 
   async function give(
     name: string,
-    what: Pick<Control, 'order'> & Partial<Control>,
+    what: Parameters<TierOperations['order']>[1],
     options: OrderOptions & { for?: number },
   ): Promise<void> {
-    await context.withCluster(async (cluster, config) => {
-      const target = tierName(config, name)
-      const order = orderOf(context, { kind: 'tier', target, ...what }, options)
-      await storeOf(cluster, config).give(order)
-      if (options.json === true) printJson({ order })
-      else print(`${target} ${orderText(order, deps.clock.now())}`)
-    })
-  }
-
-  const storeOf = ({ kafka }: Cluster, config: Config) =>
-    new ControlStore(kafka, topicNames(config).control, deps.clock)
-  return tiers
-}
-
-/** Orders name tiers as the configuration does; the topic's whole name will do too. */
-function tierName(config: Config, name: string): string {
-  const { prefix, tiers } = config.topics
-  const known = tiers.find((tier) => tier.name === name || prefix + tier.name === name)
-  if (known !== undefined) return known.name
-  throw new HooktideError('not-found', `there is no tier ${name.slice(0, 100)}`, {
-    remedy: `Give one of ${tiers.map((tier) => tier.name).join(', ')} (topics.tiers).`,
-  })
-}
-
-interface TierFound {
-  readonly tier: string
-  readonly delayMs: number
-  readonly state: 'running' | 'paused' | 'throttled'
-  readonly perSecond: number | null
-  readonly order: Control | null
-  readonly waiting: number
-  readonly exact: boolean
-}
-
-async function readTiers(
-  { kafka }: Cluster,
-  config: Config,
-  nowMs: number,
-  store: ControlStore,
-): Promise<readonly TierFound[]> {
-  const orders = await store.read()
-  const reader = kafka.reader()
-  try {
-    return await Promise.all(
-      config.topics.tiers.map(async ({ name, delayMs }) => {
-        const topic = config.topics.prefix + name
-        await partitionsOf(kafka, topic)
-        const [starts, ends] = await Promise.all([reader.starts(topic), reader.ends(topic)])
-        const at = [...ends.keys()].map((partition) => ({ topic, partition }))
-        const committed = await kafka.offsets.committed(groupNames(config).deliverer, at)
-        const backlogs: Backlog[] = await Promise.all(
-          committed.map((c) => readBacklog(reader, c, starts.get(c.partition) ?? 0, ends.get(c.partition) ?? 0)),
-        )
-        const given = orders.get(`tier:${name}`)?.order ?? null
-        const order = given !== null && inForce(given, nowMs) ? given : null
-        return {
-          tier: name,
-          delayMs,
-          state: order === null ? 'running' : order.order === 'pause' ? 'paused' : 'throttled',
-          perSecond: order?.perSecond ?? null,
-          order,
-          waiting: backlogs.reduce((sum, { depth }) => sum + depth, 0),
-          exact: backlogs.every(({ exact }) => exact),
-        } as const
-      }),
+    const { order } = await context.withOperations((ops) =>
+      ops.tiers.order(name, what, { ...options, forMs: options.for }),
     )
-  } finally {
-    await reader.close()
+    if (options.json === true) printJson({ order })
+    else print(`${order.target} ${orderText(order, deps.clock.now())}`)
   }
+
+  return tiers
 }
 
 function tiersText(found: readonly TierFound[], nowMs: number): string {

@@ -64,7 +64,7 @@ export function envTree(table: Table, env: Env, problems: Problem[], warnings: s
 }
 
 /** Read elsewhere: by the process edge and the broker launcher. */
-const otherNames = ['HOOKTIDE_CONFIG', 'HOOKTIDE_BROKER']
+const otherNames = ['HOOKTIDE_CONFIG', 'HOOKTIDE_BROKER', 'HOOKTIDE_URL', 'HOOKTIDE_TOKEN']
 
 /** Some reference in the environment or a conventional name for a secret. */
 function isReferenced(name: string, env: Env): boolean {

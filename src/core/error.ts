@@ -4,34 +4,39 @@ import { type Problem, problemText } from './result.ts'
  * Every error Hooktide throws on purpose. Match on `code`, never on text. A failed delivery is not an error: it is an
  * `Outcome`. `retry` says whether the same call, made again on a fresh client, can succeed without anyone's help.
  */
-export type ErrorCode =
-  | 'config.invalid'
-  | 'usage'
-  | 'broker.unavailable'
-  | 'broker.timeout'
-  | 'broker.unauthenticated'
-  | 'broker.unauthorized'
-  | 'broker.incompatible'
-  | 'topic.missing'
-  | 'topic.drift'
-  | 'record.too-large'
-  | 'producer.fenced'
-  | 'producer.failed'
-  | 'producer.closed'
-  | 'consumer.failed'
-  | 'subscription.invalid'
-  | 'subscription.unknown'
-  | 'secret.unavailable'
-  | 'state.unavailable'
-  | 'not-found'
-  | 'conflict'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'precondition.failed'
-  | 'precondition.required'
-  | 'busy'
-  | 'check.failed'
-  | 'internal'
+export const errorCodes = [
+  'config.invalid',
+  'usage',
+  'broker.unavailable',
+  'broker.timeout',
+  'broker.unauthenticated',
+  'broker.unauthorized',
+  'broker.incompatible',
+  'topic.missing',
+  'topic.drift',
+  'record.too-large',
+  'producer.fenced',
+  'producer.failed',
+  'producer.closed',
+  'consumer.failed',
+  'subscription.invalid',
+  'subscription.unknown',
+  'secret.unavailable',
+  'state.unavailable',
+  'not-found',
+  'conflict',
+  'unauthorized',
+  'forbidden',
+  'precondition.failed',
+  'precondition.required',
+  'busy',
+  'check.failed',
+  'internal',
+  'event.invalid',
+  'api.unavailable',
+] as const
+
+export type ErrorCode = (typeof errorCodes)[number]
 
 const retryable: ReadonlySet<ErrorCode> = new Set([
   'broker.unavailable',
@@ -40,6 +45,7 @@ const retryable: ReadonlySet<ErrorCode> = new Set([
   'consumer.failed',
   'state.unavailable',
   'busy',
+  'api.unavailable',
 ])
 
 export class HooktideError extends Error {

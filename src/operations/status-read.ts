@@ -212,7 +212,7 @@ async function countSubscriptions(reader: LogReader, topic: string): Promise<Sta
   return counts
 }
 
-async function askInstances(metrics: {
+export async function askInstances(metrics: {
   readonly urls: readonly string[]
   fetchText(url: string, timeoutMs: number): Promise<string>
 }): Promise<Pick<Status, 'inFlight' | 'unreachable'>> {

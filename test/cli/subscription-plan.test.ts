@@ -6,6 +6,7 @@ import { fail, ok, type Result } from '../../src/core/result.ts'
 import type { Subscription } from '../../src/core/subscription.ts'
 import { differences, planSubscriptions } from '../../src/operations/subscription-plan.ts'
 import { freshId, rotated } from '../../src/operations/subscription-secret.ts'
+import { visiblePlan } from '../../src/operations/subscription-visible.ts'
 
 const base: Subscription = {
   v: 1,
@@ -131,7 +132,7 @@ describe('plan', () => {
   test('the printed plan shows no header values and no URL queries, but that they changed', () => {
     const before = { ...base, url: 'https://example.com/a?token=old', headers: { 'X-Key': 'old' } }
     const wanted = { ...minimal, url: 'https://example.com/a?token=new', headers: { 'X-Key': 'new' } }
-    expect(planText(plan([wanted], { a: ok(before) }))).toBe(
+    expect(planText(visiblePlan(plan([wanted], { a: ok(before) }), false, []))).toBe(
       [
         '~ update a',
         '    headers.X-Key: *** → *** (changed)',

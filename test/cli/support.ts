@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest'
+import { createCallApi } from '../../src/app/call-api.ts'
 import { createEndpointTools } from '../../src/app/endpoint-tools.ts'
 import { createSecretTools } from '../../src/app/secret-tools.ts'
 import { connectKafka } from '../../src/app/service.ts'
@@ -40,6 +41,7 @@ export async function hooktide(
     secrets: createSecretTools(env, realClock),
     state: (config) => createStateTools(config, env, { clock: realClock, observer: notingObserver() }),
     endpoints: testEndpoints(env),
+    callApi: createCallApi(realClock),
     fetchText: async (url) => (await fetch(url)).text(),
     startService: async () => undefined,
     runDemo: async () => true,

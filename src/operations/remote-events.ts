@@ -1,0 +1,43 @@
+import type { EventLimits } from '../core/event.ts'
+import type { OutRecord } from '../core/record.ts'
+import type { Appended } from '../ports.ts'
+import type { ApiClient } from './api-client.ts'
+import type { EventOperations } from './contract.ts'
+import type { AcceptedEvent, EventInput } from './ingest.ts'
+
+/** Events through the API: a record becomes what it was made of. */
+export function remoteEvents(api: ApiClient): EventOperations {
+  return {
+    async open(given) {
+      const query = { topic: given ?? undefined }
+      const target = await api.get<{ topic: string; partitions: number; limits: EventLimits }>('/events/target', query)
+      return {
+        ...target,
+        async send(records) {
+          const events = records.map(inputOf)
+          const body = { topic: target.topic, events }
+          const { events: accepted } = await api.post<{ events: AcceptedEvent[] }>('/events/batch', body)
+          return accepted.map(appendedOf)
+        },
+        close: async () => undefined,
+      }
+    },
+  }
+}
+
+/** No type: the body says what it is (an envelope, or a structured CloudEvent). */
+function inputOf({ headers, key, value }: OutRecord): EventInput {
+  const text = (name: string) => headers[name]?.toString()
+  return {
+    type: text('event-type'),
+    id: text('event-id'),
+    tenant: text('event-tenant'),
+    key: key === null ? undefined : key.toString(),
+    contentType: text('content-type'),
+    dataBase64: (value ?? Buffer.alloc(0)).toString('base64'),
+  }
+}
+
+function appendedOf({ topic, partition, offset }: AcceptedEvent): Appended {
+  return { topic, partition, firstOffset: offset, count: 1, appendTimeMs: null }
+}

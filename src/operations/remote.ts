@@ -1,0 +1,130 @@
+import { HooktideError } from '../core/error.ts'
+import { type ApiAccess, ApiClient } from './api-client.ts'
+import type {
+  DeadPage,
+  DeliveryOperations,
+  EventOperations,
+  LineOperations,
+  Operations,
+  OrderInput,
+  RedriveInput,
+  RedriveReport,
+} from './contract.ts'
+import { remoteEvents } from './remote-events.ts'
+import { remoteSubscriptions } from './remote-subscriptions.ts'
+import type { Status } from './status-read.ts'
+
+export interface RemoteParts extends ApiAccess {
+  /** Who asks; the API notes it beside the token's name. */
+  readonly by: string
+  readonly signal: AbortSignal
+  /** What instances say of what is in flight is asked from here, not by the API. */
+  inFlight(metricsUrls: readonly string[]): Promise<Pick<Status, 'inFlight' | 'unreachable'>>
+}
+
+/** The operations through the API of a service. */
+export function remoteOperations(parts: RemoteParts): Operations {
+  const api = new ApiClient(parts)
+  const signed = ({ by, reason, forMs }: OrderInput) => ({ by: by ?? parts.by, reason, forMs })
+  const redrive = (input: RedriveInput) => redriven(api, input, parts.signal)
+  return {
+    subscriptions: remoteSubscriptions(api),
+    deliveries: remoteDeliveries(api, signed),
+    dead: {
+      list: (filter) => deadPages(api, { ...filter }, parts.signal),
+      show: (id, subscription) => api.get(`/dead/${encodeURIComponent(id)}`, { subscription }),
+      redrive,
+    },
+    lines: remoteLines(api, signed),
+    tiers: {
+      list: () => api.get('/tiers'),
+      order: (tier, { order, ...what }, input) =>
+        api.post(`/tiers/${encodeURIComponent(tier)}/${order}`, { ...what, ...signed(input) }),
+    },
+    orders: {
+      list: ({ kind, all }) => api.get('/orders', { kind, all }),
+      clear: (targets, { ended }) => api.post('/orders/clear', { targets, ended }),
+    },
+    events: remoteEvents(api) satisfies EventOperations,
+    async status(metricsUrls) {
+      const status = await api.get<Status>('/status')
+      return metricsUrls.length === 0 ? status : { ...status, ...(await parts.inFlight(metricsUrls)) }
+    },
+    topics: () => api.get('/topics'),
+  }
+}
+
+function remoteDeliveries(api: ApiClient, signed: (input: OrderInput) => object): DeliveryOperations {
+  const at = (id: string) => `/deliveries/${encodeURIComponent(id)}`
+  return {
+    story: (id, subscription) => api.get(`${at(id)}/story`, { subscription }),
+    cancel(id, { subscription, dead, unseen, ...input }) {
+      return api.post(`${at(id)}/cancel`, { subscription, dead, unseen, ...signed(input) })
+    },
+    search({ tenant, deliveryId, eventId, subscriptionId, status, type, fromMs, toMs }, { limit, cursor }) {
+      const query = { tenant, deliveryId, eventId, subscription: subscriptionId, status, type, from: fromMs, to: toMs }
+      return api.get('/deliveries', { ...query, limit, cursor: cursor ?? undefined })
+    },
+    show: (id) => api.get(at(id)),
+    retry: (id) => api.post(`${at(id)}/retry`),
+  }
+}
+
+function remoteLines(api: ApiClient, signed: (input: OrderInput) => object): LineOperations {
+  return {
+    list: (filter) => api.get('/lines', { ...filter }),
+    show: (choice, limit) => api.get('/line', { ...choice, limit }),
+    release: (choice, input) => api.post('/line/release', { ...choice, ...signed(input) }),
+    skip: (choice, input) => api.post('/line/skip', { ...choice, dead: input.dead, ...signed(input) }),
+    cancel(choice, input) {
+      const { dead, confirmed } = input
+      return api.post('/line/cancel', { ...choice, dead, confirmed, ...signed(input) })
+    },
+  }
+}
+
+/** A page may be short because the scan took too long: the next ones are asked for until it is full. */
+async function deadPages(
+  api: ApiClient,
+  filter: Record<string, string | number | undefined> & { readonly limit: number },
+  signal: AbortSignal,
+): Promise<DeadPage> {
+  const dead: DeadPage['dead'][number][] = []
+  let cursor = filter.cursor
+  for (;;) {
+    // The API gives at most so many at once.
+    const limit = Math.min(1000, filter.limit - dead.length)
+    const page = await api.get<DeadPage>('/dead', { ...filter, cursor, limit })
+    dead.push(...page.dead)
+    if (page.cursor === null || dead.length >= filter.limit || signal.aborted) return { dead, cursor: page.cursor }
+    cursor = page.cursor
+  }
+}
+
+/** The API redrives for some seconds a call; this goes on until all is done. */
+async function redriven(api: ApiClient, input: RedriveInput, signal: AbortSignal): Promise<RedriveReport> {
+  let report = await api.post<RedriveReport>('/redrives', input)
+  while (report.cursor !== null && !signal.aborted) {
+    const { cursor } = report
+    let part: RedriveReport
+    try {
+      part = await api.post<RedriveReport>('/redrives', { ...input, cursor })
+    } catch (error) {
+      if (!(error instanceof HooktideError)) throw error
+      const remedy = `Run it again with the same filters and --cursor ${cursor}.`
+      throw new HooktideError(error.code, `stopped after ${report.redriven}: ${error.message}`, {
+        cause: error,
+        remedy,
+      })
+    }
+    report = {
+      ...part,
+      job: report.job,
+      redriven: report.redriven + part.redriven,
+      repeated: report.repeated + part.repeated,
+      unreadable: report.unreadable + part.unreadable,
+      orphaned: report.orphaned + part.orphaned,
+    }
+  }
+  return report
+}

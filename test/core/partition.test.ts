@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { partitionOf } from '../../src/core/partition.ts'
+import { laneOf, partitionOf } from '../../src/core/partition.ts'
 
 const client = kafkajs.Partitioners.DefaultPartitioner()
 
@@ -36,4 +36,28 @@ test.each([
   ['lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8', -58897971],
 ])("the hash of %s is the Java client's", (key, hash) => {
   expect(partitionOf(key, 1000)).toBe((hash & 0x7fffffff) % 1000)
+})
+
+test('a subscription has one lane; spread over n it has n of them, evenly, and only where nothing is ordered', () => {
+  const lanes = 12
+  const of = (spread: number | undefined, ordering: string) => {
+    const counts = new Map<number, number>()
+    for (let i = 0; i < 6_000; i++) {
+      const lane = laneOf(
+        { id: 'whale', ordering, ...(spread === undefined ? {} : { spread }) },
+        `delivery-${i}`,
+        lanes,
+      )
+      counts.set(lane, (counts.get(lane) ?? 0) + 1)
+    }
+    return counts
+  }
+  const home = partitionOf('whale', lanes)
+  for (const ordering of ['key', 'subscription']) expect([...of(4, ordering).keys()]).toEqual([home])
+  expect([...of(undefined, 'none').keys()]).toEqual([home])
+  const four = of(4, 'none')
+  expect([...four.keys()].sort()).toEqual([0, 1, 2, 3].map((i) => (home + i) % lanes).sort())
+  for (const count of four.values()) expect(Math.abs(count - 1_500)).toBeLessThan(150)
+  // More than there are lanes: all of them, once each.
+  expect(of(100, 'none').size).toBe(lanes)
 })

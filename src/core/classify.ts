@@ -15,6 +15,8 @@ export function classify(reply: Reply, nowMs: number, capMs = retryAfterCapMs): 
       return classifyStatus(reply, nowMs, capMs)
     case 'failure':
       if (reply.class === 'blocked') return { t: 'blocked', error: `blocked: ${reply.detail}` }
+      // The same event and the same template give the same again.
+      if (reply.class === 'body') return { t: 'rejected', error: reply.detail, status: null }
       return { t: 'retryable', error: `${reply.class}: ${reply.detail}`, status: null, retryAfterMs: null }
     case 'interrupted':
       return { t: 'interrupted', error: reply.detail }

@@ -4,8 +4,8 @@ import type { Subscription } from './subscription.ts'
  * Which subscriptions want an event. Indexed by tenant and pattern, so an event costs one look-up per segment of its type
  * and what it matches, however many subscriptions do not match.
  *
- * `paused` subscriptions match: their deliveries wait. `disabled` ones do not: what happens meanwhile is not sent later
- * (a replay can bring it back).
+ * Whatever their status: deliveries of a paused subscription wait, those of a disabled one wait or are cancelled. Filters
+ * come later, they need the event.
  */
 export class MatchIndex {
   readonly #byId = new Map<string, Subscription>()
@@ -20,7 +20,6 @@ export class MatchIndex {
   set(subscription: Subscription): void {
     this.remove(subscription.id)
     this.#byId.set(subscription.id, subscription)
-    if (subscription.status === 'disabled') return
     let patterns = this.#tenants.get(subscription.tenant)
     if (patterns === undefined) {
       patterns = new Map()

@@ -1,5 +1,16 @@
-/** Why an attempt got no status. `auth`: no access token could be had; `secret`: a reference can't be read; `local`: our own fault (no memory, no descriptors, bug). */
-export type FailureClass = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'blocked' | 'secret' | 'auth' | 'local'
+/** Why an attempt got no status. `auth`: no access token could be had; `secret`: a reference can't be read; `body`: none could be made (transformation, claim check); `local`: our own fault (no memory, no descriptors, bug). */
+export type FailureClass =
+  | 'dns'
+  | 'connect'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'blocked'
+  | 'secret'
+  | 'auth'
+  | 'body'
+  | 'local'
 
 /** What came back from one POST: facts only; what follows from them is `classify`'s business. */
 export type Reply =

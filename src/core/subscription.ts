@@ -1,4 +1,5 @@
 import type { EndpointSettings } from './endpoint-settings.ts'
+import type { Transformation } from './transform.ts'
 
 /** `key`: ordered per subscription and ordering key; `subscription`: one line; `none`: unordered. */
 export type Ordering = 'none' | 'key' | 'subscription'
@@ -29,6 +30,10 @@ export interface Subscription extends EndpointSettings {
   readonly url: string
   /** Event types: exact, a prefix with a final `.*`, or `*`. */
   readonly types: readonly string[]
+  /** Of the events of these types only those that pass (docs/filters.md, `compileFilter`). */
+  readonly filter?: Readonly<Record<string, unknown>>
+  /** What is sent in place of the event's body (docs/transformations.md, `compileTransformation`). */
+  readonly transform?: Transformation
   readonly ordering: Ordering
   readonly status: SubscriptionStatus
   readonly statusReason?: string
@@ -39,6 +44,10 @@ export interface Subscription extends EndpointSettings {
   readonly maxInFlight?: number
   readonly retry?: RetryOverride
   readonly onDead?: 'continue' | 'block'
+  /** What becomes of its events while it is disabled: `hold` (default) parks them, `drop` cancels them. */
+  readonly whileDisabled?: 'hold' | 'drop'
+  /** Disabled after failing for so long without a success; 0: never. Left out: subscriptions.disableAfter. */
+  readonly disableAfterMs?: number
   /** Unordered only: over how many lanes its deliveries are spread; 1 by default. For a subscription too large for one lane. */
   readonly spread?: number
   readonly description?: string

@@ -2,6 +2,7 @@ import { classify } from '../core/classify.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
 import type { SecretReference, Subscription } from '../core/subscription.ts'
 import type { Access, Accesses, AccessState, Clock, Observer, Secrets, Sender, SigningKey } from '../ports.ts'
+import { makeBody } from './body-maker.ts'
 import type { Executor } from './executor.ts'
 import type { Lane } from './lane.ts'
 import type { Work } from './work.ts'
@@ -47,15 +48,17 @@ export class Attempter {
     if (state.t !== 'ready') return void queueMicrotask(() => done(noAccess(state)))
     const { access } = state
     const { delivery } = work
+    const made = makeBody(subscription, delivery, delivery.body)
+    if (made.t === 'failed') return void queueMicrotask(() => done(made.reply))
     this.#deps.sender
       .post({
         url,
         deliveryId: delivery.id,
         attempt,
         eventType: delivery.eventType,
-        contentType: subscription.contentType ?? delivery.contentType,
+        contentType: made.contentType,
         traceparent: delivery.traceparent,
-        body: delivery.body,
+        body: made.body,
         headers: subscription.headers,
         keys,
         legacySignature: subscription.legacySignature,

@@ -1,6 +1,6 @@
 import { Circuit, type CircuitPolicy } from '../core/circuit.ts'
 import type { CircuitMark } from '../core/lane-state.ts'
-import type { Reply } from '../core/outcome.ts'
+import type { FailureClass, Reply } from '../core/outcome.ts'
 import type { Clock, Observer } from '../ports.ts'
 
 export interface CircuitsDeps {
@@ -139,12 +139,14 @@ export function originKey(origin: string): string {
   return `origin ${origin}`
 }
 
+/** Nothing was asked of the endpoint. */
+const oursAlone: ReadonlySet<FailureClass> = new Set(['blocked', 'secret', 'body', 'local'])
+
 type Verdict = 'ok' | 'failed' | 'undecided'
 
 function subscriptionVerdict(reply: Reply): Verdict {
   if (reply.t === 'interrupted') return 'undecided'
-  if (reply.t === 'failure')
-    return reply.class === 'blocked' || reply.class === 'secret' || reply.class === 'local' ? 'undecided' : 'failed'
+  if (reply.t === 'failure') return oursAlone.has(reply.class) ? 'undecided' : 'failed'
   // 429 is an answer of a living endpoint: Retry-After and the schedule deal with it.
   return reply.status >= 500 || reply.status === 408 ? 'failed' : 'ok'
 }

@@ -31,13 +31,18 @@ export class LaneGate {
     )
   }
 
+  /** Its events are not kept while it is disabled: what comes up is cancelled. */
+  drops({ status, whileDisabled }: Subscription): boolean {
+    return status === 'disabled' && whileDisabled === 'drop'
+  }
+
   /**
    * May this work of the line come out, or, where none is named yet, any: to be attempted, or to be settled without
    * (deleted subscription, cancelled line or delivery)? Must agree with what `begin` does, or the line spins.
    */
   runs(line: Line<Work>, work: Work | null): boolean {
     const subscription = this.#world.subscription(line.subscriptionId)
-    if (subscription === undefined || this.startable(subscription)) return true
+    if (subscription === undefined || this.drops(subscription) || this.startable(subscription)) return true
     if (work !== null) return this.verdict(work) !== null
     return this.#world.orders.lineVerdict(line.key, 0, this.#world.clock.now()) !== null
   }

@@ -130,7 +130,8 @@ export class Lane implements WorkOwner {
     else if (verdict !== null) {
       const settlement = settledBy(verdict)
       this.#apply(work, settlement, this.#settling.unattempted(work, settlement.t === 'dead' ? 0 : 1))
-    } else if (this.#gate.startable(subscription)) {
+    } else if (this.#gate.drops(subscription)) this.#cancel(work, 'subscription disabled')
+    else if (this.#gate.startable(subscription)) {
       this.#gate.started(subscription)
       this.#inFlight.add(work)
       return 'go'

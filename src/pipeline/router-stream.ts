@@ -220,7 +220,7 @@ export class RouterStream {
           out.push(this.#rejected(record, why))
           continue
         }
-        const matched = subscriptions.match(event.value.tenant, event.value.type)
+        const matched = subscriptions.wanting(event.value)
         observer.count('events_routed', 1, { matched: matched.length === 0 ? 'none' : 'some' })
         const origin = { stream: this.#name, generation: this.#generation, offset: record.offset }
         for (const delivery of fanOut(topics.deliveries, lanes, event.value, matched, origin)) {

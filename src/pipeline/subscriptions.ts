@@ -1,7 +1,11 @@
+import type { Event } from '../core/event.ts'
+import { EventFacts } from '../core/event-facts.ts'
+import { evaluate } from '../core/filter.ts'
 import { MatchIndex } from '../core/match-index.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { Subscription } from '../core/subscription.ts'
+import { filterOf } from '../core/subscription-content.ts'
 import type { Observer } from '../ports.ts'
 import { Table, type TableDeps } from './table.ts'
 
@@ -36,6 +40,22 @@ export class Subscriptions {
 
   match(tenant: string, type: string): readonly Subscription[] {
     return this.#index.match(tenant, type)
+  }
+
+  /** Who wants this event, filters included, sorted by id. Its body is parsed once, and only if one of them looks into it. */
+  wanting(event: Event): readonly Subscription[] {
+    const candidates = this.#index.match(event.tenant, event.type)
+    if (candidates.every(({ filter }) => filter === undefined)) return candidates
+    const facts = new EventFacts({ ...event, key: event.orderingKey }, event.body)
+    return candidates.filter((subscription) => {
+      const filter = filterOf(subscription)
+      if (filter === null) return true
+      const passed = evaluate(filter, facts)
+      // One event too many can be thrown away by its receiver; one too few is lost.
+      if (passed === 'undecided') this.#deps.observer.count('filters_undecided')
+      else if (!passed) this.#deps.observer.count('filtered_out')
+      return passed !== false
+    })
   }
 
   all(): Iterable<Subscription> {

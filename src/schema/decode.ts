@@ -7,6 +7,7 @@ import { rejectedHeader } from '../core/rejected.ts'
 import { fail, ok, problemText, type Result } from '../core/result.ts'
 import type { SealedSecret } from '../core/sealed-secret.ts'
 import type { Subscription } from '../core/subscription.ts'
+import { contentProblems } from '../core/subscription-content.ts'
 import { type SchemaName, validator } from './compile.ts'
 import { explain } from './explain.ts'
 
@@ -20,7 +21,10 @@ type Failure = Extract<Result<never>, { ok: false }>
 type Keyed = Pick<InRecord, 'value'> & { readonly key?: Buffer | null }
 
 export function decodeSubscription(record: Keyed): Result<Subscription> {
-  return keyed(record, decodeJson<Subscription>('subscription', 'subscription', record.value), (s) => s.id)
+  const decoded = keyed(record, decodeJson<Subscription>('subscription', 'subscription', record.value), (s) => s.id)
+  if (!decoded.ok) return decoded
+  const [first] = contentProblems(decoded.value as unknown as Record<string, unknown>)
+  return first === undefined ? decoded : fail(`subscription: ${problemText(first)}`)
 }
 
 export function decodeSecret(record: Keyed): Result<SealedSecret> {

@@ -4,6 +4,7 @@ import { endpointProblems } from '../core/endpoint-settings.ts'
 import { type GuardPolicy, strictPolicy } from '../core/guard-policy.ts'
 import { ok, type Problem } from '../core/result.ts'
 import type { Subscription } from '../core/subscription.ts'
+import { contentProblems } from '../core/subscription-content.ts'
 import { suggest } from '../core/suggest.ts'
 import { checkUrl } from '../core/url-rules.ts'
 import { schemas, validator } from './compile.ts'
@@ -51,7 +52,7 @@ export function validateSubscriptionInput(input: unknown, context: InputContext)
     problems.push(...found.filter((p) => !strict.some(({ field }) => field === p.field.split(/[.[]/)[0])))
   }
   problems.push(...strict)
-  problems.push(...endpointProblems(data, guard))
+  problems.push(...endpointProblems(data, guard), ...contentProblems(data))
   problems.push(...windowProblems(data.secrets), ...retryProblems(data.retry))
   return problems.length === 0 ? ok(data as unknown as Subscription) : refused(problems)
 }

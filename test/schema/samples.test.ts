@@ -59,6 +59,10 @@ const shapes: [string, Shape, Record<string, boolean>][] = [
       contentType: false,
       legacySignature: false,
       rateLimit: false,
+      filter: false,
+      transform: false,
+      whileDisabled: false,
+      disableAfterMs: false,
       spread: false,
       description: false,
       createdAtMs: true,
@@ -193,6 +197,11 @@ describe('types and schemas name the same values', () => {
       { continue: true, block: true } satisfies Record<NonNullable<Subscription['onDead']>, true>,
     ],
     [
+      'whileDisabled',
+      properties.whileDisabled.enum,
+      { hold: true, drop: true } satisfies Record<NonNullable<Subscription['whileDisabled']>, true>,
+    ],
+    [
       'errorClass',
       attempt.errorClass.enum,
       {
@@ -205,6 +214,7 @@ describe('types and schemas name the same values', () => {
         blocked: true,
         secret: true,
         auth: true,
+        body: true,
         local: true,
       } satisfies Record<FailureClass, true>,
     ],

@@ -1,5 +1,7 @@
 import { errorText } from '../src/cli/run.ts'
 import { HooktideError } from '../src/core/error.ts'
+import { drip } from './drip.ts'
+import { guard, sign } from './endpoint-costs.ts'
 import { benchFilter } from './filter.ts'
 import { latency } from './latency.ts'
 import { lateness } from './lateness.ts'
@@ -11,22 +13,38 @@ import { readOptions } from './options.ts'
 import { machineText, scenarioText } from './print.ts'
 import { profile, profileText } from './profile.ts'
 import type { ScenarioResult } from './result.ts'
-import type { Scenario } from './scenario.ts'
+import type { Scenario, Settings } from './scenario.ts'
+import { benchState } from './state.ts'
 import { throughput } from './throughput.ts'
+import { tls } from './tls-failures.ts'
 import { Stage } from './world.ts'
 
-const scenarios: readonly Scenario[] = [throughput, latency, memoryScenario, lateness, noisy]
+const scenarios: readonly Scenario[] = [throughput, latency, memoryScenario, lateness, noisy, drip, guard, sign, tls]
 
 /** The suite: every scenario beside its reference in one run. Results on stdout, progress on stderr. */
 async function main(): Promise<number> {
   // Needs no broker.
   if (process.argv[2] === 'filter') return benchFilter((line) => void process.stdout.write(`${line}\n`)) ? 0 : 1
+  if (process.argv[2] === 'rebuild' || process.argv[2] === 'search') {
+    const print = (line: string) => void process.stdout.write(`${line}\n`)
+    return (await benchState(process.argv[2], Number(process.argv[3] ?? 500_000), print)) ? 0 : 1
+  }
   const options = readOptions(process.argv.slice(2), [...scenarios.map(({ name }) => name), 'profile'])
   if (typeof options === 'string') {
     process.stderr.write(`${options}\n`)
     return 2
   }
   const note = (line: string) => void process.stderr.write(`${line}\n`)
+  const chosen = scenarios.filter(({ name }) => options.scenarios.includes(name))
+  if (chosen.length > 0 && chosen.every(({ bare }) => bare) && !options.scenarios.includes('profile')) {
+    const results: ScenarioResult[] = []
+    for (const scenario of chosen) {
+      results.push(await measured(scenario, null as never, { ...options, patienceMs: 150_000, note }))
+      if (!options.json) process.stdout.write(`\n${scenarioText(results.at(-1) as ScenarioResult)}\n`)
+    }
+    if (options.json) process.stdout.write(`${JSON.stringify({ machine: machine(), results }, null, 2)}\n`)
+    return 0
+  }
   const stage = await Stage.open(note, options.nodeFlags)
   // Children are killed by the exit handler of children.ts.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -38,19 +56,9 @@ async function main(): Promise<number> {
     const { broker } = stage
     const brokerText = `${broker.kind}${broker.pid === undefined ? ' (its CPU can not be seen)' : ''}`
     if (!options.json) process.stdout.write(`${machineText(machine(), brokerText)}\n`)
-    for (const scenario of scenarios.filter(({ name }) => options.scenarios.includes(name))) {
-      const startMs = monoMs()
-      const loadBefore = load()
+    for (const scenario of chosen) {
       try {
-        const { rows, targets } = await scenario.run(stage, { ...options, patienceMs: 150_000, note })
-        results.push({
-          scenario: scenario.name,
-          about: scenario.about,
-          rows,
-          targets,
-          seconds: (monoMs() - startMs) / 1000,
-          load: [loadBefore, load()],
-        })
+        results.push(await measured(scenario, stage, { ...options, patienceMs: 150_000, note }))
         if (!options.json) process.stdout.write(`\n${scenarioText(results.at(-1) as ScenarioResult)}\n`)
       } catch (error) {
         failed.push(scenario.name)
@@ -71,6 +79,14 @@ async function main(): Promise<number> {
     )
   }
   return failed.length === 0 ? 0 : 1
+}
+
+async function measured(scenario: Scenario, stage: Stage, settings: Settings): Promise<ScenarioResult> {
+  const startMs = monoMs()
+  const loadBefore = load()
+  const { rows, targets } = await scenario.run(stage, settings)
+  const { name, about } = scenario
+  return { scenario: name, about, rows, targets, seconds: (monoMs() - startMs) / 1000, load: [loadBefore, load()] }
 }
 
 process.exit(

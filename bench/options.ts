@@ -9,9 +9,10 @@ export interface Options {
   readonly nodeFlags: readonly string[]
 }
 
-export const usage = `npm run bench -- [throughput] [latency] [memory] [lateness] [noisy] [profile] [all] [options]
+export const usage = `npm run bench -- [throughput] [latency] [memory] [lateness] [noisy] [drip] [guard] [sign] [tls] [profile] [all] [options]
 
 Without a name: throughput, latency, memory and lateness. profile runs throughput once and prints where the time went.
+guard, sign and tls need no broker.
   --rounds N          rounds of throughput and latency; the table shows median (least–most). Default 3
   --concurrency N     open POSTs. Default 256 (throughput also runs 64)
   --deliveries N      deliveries of a round, or waiting; default: the scenario's own

@@ -5,7 +5,8 @@ import { Tally } from './tally.ts'
 
 /**
  * The endpoint, in a process of its own. Plain sockets and the least HTTP there is, so that it is not what is measured.
- * What it does stands in the path: `/ok` answers 200, `/delay/N` after N ms, `/hang` never, `/status/N` with N,
+ * What it does stands in the path: `/ok` answers 200, `/delay/N` after N ms, `/hang` never, `/drip` a
+ * byte of its header every half second, `/status/N` with N,
  * `/limit` once 429 with Retry-After 1 + n mod 30 seconds, then 200.
  */
 let tally = new Tally(0, 0)
@@ -57,6 +58,7 @@ function answer(socket: Socket, path: string, body: Buffer): void {
   for (const mark of tally.marks()) tell({ t: 'mark', mark, atMs: nowMs })
   if (path === '/ok') socket.write(okText)
   else if (path === '/hang') return
+  else if (path === '/drip') drip(socket)
   else if (path.startsWith('/delay/')) {
     setTimeout(() => socket.write(okText), Number(path.slice(7)))
   } else if (path.startsWith('/status/')) socket.write(plain(Number(path.slice(8))))
@@ -65,6 +67,13 @@ function answer(socket: Socket, path: string, body: Buffer): void {
     tally.dueAt(n, monoMs() + seconds * 1000)
     socket.write(`HTTP/1.1 429 Slow down\r\nretry-after: ${seconds}\r\ncontent-length: 0\r\n\r\n`)
   } else socket.write(okText)
+}
+
+/** A header that never ends. */
+function drip(socket: Socket): void {
+  socket.write('HTTP/1.1 200 OK\r\nx-slow: ')
+  const timer = setInterval(() => socket.write('x'), 500)
+  socket.on('close', () => clearInterval(timer))
 }
 
 function plain(status: number): string {

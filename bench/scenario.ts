@@ -15,5 +15,7 @@ export interface Settings {
 export interface Scenario {
   readonly name: string
   readonly about: string
+  /** Needs no broker. */
+  readonly bare?: true
   run(stage: Stage, settings: Settings): Promise<{ readonly rows: readonly Row[]; readonly targets: readonly Target[] }>
 }

@@ -9,6 +9,7 @@ import { demoCommand } from './demo.ts'
 import type { CliDeps } from './deps.ts'
 import { doctorCommand } from './doctor.ts'
 import { endpointsCommand } from './endpoints.ts'
+import { eraseCommand } from './erase.ts'
 import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
 import type { GlobalOptions } from './open-operations.ts'
@@ -69,6 +70,7 @@ function commands(context: CommandContext): Command[] {
     listenCommand(context),
     statusCommand(context),
     stateCommand(context),
+    eraseCommand(context),
     deadCommand(context),
     deliveriesCommand(context),
     linesCommand(context),

@@ -76,7 +76,7 @@ export class Projector {
           observer.log('error', 'state.failed', { reason, remedy, folded: this.#folded })
         }
         this.#error = reason
-        observer.count('state.failed')
+        observer.count('state_failed')
         waitMs = Math.min(30_000, waitMs * 2 || 500)
         await this.#sleep(waitMs)
       }
@@ -126,8 +126,8 @@ export class Projector {
         progressed()
         const count = inputs.reduce((sum, { batch }) => sum + batch.records.length, 0)
         this.#folded += count
-        observer.count('state.folded', count)
-        observer.time('state.batch', clock.mono() - startMs)
+        observer.count('state_folded', count)
+        observer.time('state_batch', clock.mono() - startMs)
         // Whoever shares this thread gets a turn.
         await new Promise<void>((resolve) => clock.after(0, resolve))
       }

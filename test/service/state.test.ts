@@ -123,3 +123,28 @@ test('a rebuild takes the place of the live state under a running service, and t
   const status = await hooktide(['state', 'status', '--json'], { env: world.env })
   expect(JSON.parse(status.out)).toMatchObject({ where: folder, counts: { delivered: 3 * total + 3 } })
 }, 120_000)
+
+test('what is erased is gone from tables and state, and what the log keeps is named with its time', async () => {
+  const env = world.env
+  const dry = JSON.parse((await hooktide(['erase', '--event', 'e3', '--dry-run', '--json'], { env })).out)
+  expect(dry).toMatchObject({ deliveries: 3, subscriptions: [], done: null })
+  expect((await store.counts({})).delivered).toBe(3 * total + 3)
+  const event = await hooktide(['erase', '--event', 'e3', '--json'], { env })
+  expect(JSON.parse(event.out)).toMatchObject({ done: { deliveries: 3 } })
+  expect(await store.deliveries({ eventId: 'e3' }, { limit: 10, cursor: null })).toEqual({
+    items: [],
+    nextCursor: null,
+  })
+  await hooktide(['subscriptions', 'pause', 'broken'], { env })
+  const gone = await hooktide(['erase', '--subscription', 'broken', '--json'], { env })
+  const told = JSON.parse(gone.out)
+  expect(told).toMatchObject({ subscriptions: ['broken'], done: { deliveries: total }, orders: [] })
+  const kept = told.remains.find(({ topic }: { topic: string }) => topic === world.topics.dead)
+  expect(kept).toMatchObject({ how: 'retention' })
+  expect(kept.goneByMs).toBeGreaterThan(Date.now() + 90 * 86_400_000)
+  expect((await hooktide(['subscriptions', 'show', 'broken'], { env })).code).toBe(1)
+  expect(await store.subscriptionHealth('broken')).toBeNull()
+  // The projector goes on from rows that are gone: what comes next is counted right.
+  await world.produce({ id: 'later' })
+  await stateIs({ delivered: 2 * total + 2 })
+}, 120_000)

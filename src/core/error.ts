@@ -33,6 +33,7 @@ export const errorCodes = [
   'check.failed',
   'internal',
   'event.invalid',
+  'idempotency.conflict',
   'api.unavailable',
 ] as const
 

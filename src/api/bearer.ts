@@ -1,0 +1,28 @@
+import { type ApiScope, apiScopes } from '../core/api-token.ts'
+import { HooktideError } from '../core/error.ts'
+import type { Caller } from '../operations/contract.ts'
+import type { TokenSource } from './token-source.ts'
+
+export interface Bearer {
+  readonly caller: Caller
+  readonly scopes: readonly ApiScope[]
+}
+
+const everybody: Bearer = { caller: { tenant: null, by: 'api', named: true }, scopes: apiScopes }
+
+/** Who presents this `authorization` (RFC 6750). Throws `unauthorized`, whatever is wrong with it. */
+export function bearerOf(authorization: string | undefined, tokens: TokenSource | null): Bearer {
+  if (tokens === null) return everybody
+  const [, presented] = /^bearer +([\x21-\x7e]{1,512})$/i.exec(authorization ?? '') ?? []
+  const token = presented === undefined ? null : tokens.find(presented)
+  if (token !== null) {
+    return { caller: { tenant: token.tenant, by: `token ${token.name}`, named: true }, scopes: token.scopes }
+  }
+  throw new HooktideError(
+    'unauthorized',
+    presented === undefined ? 'a bearer token is needed' : 'the token is not known',
+    {
+      remedy: 'Send Authorization: Bearer and a token; `hooktide tokens create` makes one.',
+    },
+  )
+}

@@ -1,13 +1,40 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { verifySignature } from '../../src/core/signature.ts'
+import type { Subscription } from '../../src/core/subscription.ts'
 import { newSigningSecret } from '../../src/secrets/make-secret.ts'
 import { hooktide } from '../cli/support.ts'
 import type { Posted } from './endpoint.ts'
 import { createWorld, type Running, until, type World } from './world.ts'
+
+/** Answers 400 with everything it was sent; `/token` gives a token, `/refused` none. */
+async function echoServer(): Promise<{ origin: string; seen(name: string): unknown[] }> {
+  const requests: IncomingHttpHeaders[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    if (request.url === '/token') {
+      response.end(JSON.stringify({ access_token: accessToken, token_type: 'Bearer', expires_in: 3600 }))
+      return
+    }
+    requests.push(request.headers)
+    response.statusCode = 400
+    const error = request.url === '/refused' ? 'invalid_client' : 'echo'
+    response.end(JSON.stringify({ error, headers: request.headers, body }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { origin: `http://127.0.0.1:${port}`, seen: (name) => requests.map((headers) => headers[name]) }
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'hooktide-secrets-'))
 const byEnv = newSigningSecret().reveal()
@@ -19,6 +46,15 @@ const urlToken = `t0ken-${newSigningSecret()
   .slice(6, 26)
   .replaceAll(/[^A-Za-z0-9]/g, 'x')}`
 const headerToken = `h34der-${newSigningSecret().reveal().slice(6, 26)}`
+const basicPassword = `b4sic-${newSigningSecret().reveal().slice(6, 26)}`
+const bearerToken = `b3arer-${newSigningSecret().reveal().slice(6, 26)}`
+const clientSecret = `cl1ent-${newSigningSecret().reveal().slice(6, 26)}`
+const accessToken = `acc3ss-${newSigningSecret()
+  .reveal()
+  .slice(6, 26)
+  .replaceAll(/[^A-Za-z0-9]/g, 'x')}`
+const clientKey = newSigningSecret().reveal().slice(6)
+const legacySecret = `l3gacy-${newSigningSecret().reveal().slice(6, 26)}`
 /** Made by `subscriptions add --secret kafka:new` and by rotations. */
 const sealed: string[] = []
 
@@ -53,6 +89,11 @@ beforeAll(async () => {
       HOOKTIDE_RETRY_MAX_ATTEMPTS: '2',
       MASTER: `m1:${masterBytes}`,
       BY_ENV: byEnv,
+      BASIC: basicPassword,
+      BEARER: bearerToken,
+      CLIENT: clientSecret,
+      LEGACY: legacySecret,
+      NOT_PEM: `-----BEGIN PRIVATE KEY-----\n${clientKey}\n-----END PRIVATE KEY-----`,
       // Not asked for by this broker, but resolvable as a configured password is.
       KAFKA_PASSWORD: password,
     },
@@ -150,6 +191,21 @@ test('two secrets with windows: each signs in its own, both where they overlap, 
 test('secrets that were planted in every place appear in no topic, log line, metric or command output after a run with failures', async () => {
   const url = `${world.endpoint.at('/leaky', () => ({ status: 500 }))}?token=${urlToken}`
   const dark = `http://127.0.0.1:1/dark?token=${urlToken}`
+  const echo = await echoServer()
+  const oauth2 = { tokenUrl: `${echo.origin}/token`, clientId: 'us', clientSecretRef: 'env:CLIENT' }
+  const guarded: Record<string, Partial<Subscription>> = {
+    basic: { auth: { basic: { username: 'ann', passwordRef: 'env:BASIC' } } },
+    bearer: { auth: { bearer: { tokenRef: 'env:BEARER' } } },
+    oauth2: { auth: { oauth2 } },
+    'oauth2-refused': { auth: { oauth2: { ...oauth2, tokenUrl: `${echo.origin}/refused`, clientAuth: 'post' } } },
+    'bad-key': { tls: { certRef: 'env:NOT_PEM', keyRef: 'env:NOT_PEM' } },
+    legacy: { legacySignature: { header: 'x-old', secretRef: 'env:LEGACY' } },
+  }
+  await world.subscribe(
+    ...Object.entries(guarded).map(([id, settings]) =>
+      world.subscription(id, `${echo.origin}/echo`, { types: ['leak'], secrets: [{ ref: 'env:BY_ENV' }], ...settings }),
+    ),
+  )
   const more = { types: ['leak'], headers: { authorization: `Bearer ${headerToken}` } }
   await world.subscribe(
     world.subscription('leaky', url, { ...more, secrets: [{ ref: 'env:BY_ENV' }, { ref: 'file:hook.key' }] }),
@@ -182,7 +238,14 @@ test('secrets that were planted in every place appear in no topic, log line, met
     async () => {
       const records = await world.read(world.topics.dead)
       const of = (id: string) => records.filter(({ key }) => key?.toString() === id).length
-      return of('leaky') === 2 && of('sealed') === 2 && of('lost') === 2 && of('nobody-there') === 2 && records
+      return (
+        of('leaky') === 2 &&
+        of('sealed') === 2 &&
+        of('lost') === 2 &&
+        of('nobody-there') === 2 &&
+        Object.keys(guarded).every((id) => of(id) === 2) &&
+        records
+      )
     },
     { seen: () => service.log.trouble.slice(-10) },
   )
@@ -190,7 +253,19 @@ test('secrets that were planted in every place appear in no topic, log line, met
   expect(world.endpoint.of('/leaky')[0]?.headers.authorization).toBe(`Bearer ${headerToken}`)
   expect(service.log.of('secret.unavailable').length).toBeGreaterThan(0)
 
-  for (const id of ['leaky', 'sealed', 'nobody-there']) {
+  expect(echo.seen('authorization')).toEqual(
+    expect.arrayContaining([`Bearer ${bearerToken}`, `Bearer ${accessToken}`, expect.stringMatching(/^Basic /)]),
+  )
+  const texts = (await world.attempts()).filter(({ subscriptionId }) => subscriptionId in guarded)
+  // What the endpoint sent back of it is there, without the credential.
+  expect(texts.find(({ subscriptionId }) => subscriptionId === 'bearer')?.excerpt).toContain('Bearer ***')
+  expect(texts.find(({ subscriptionId }) => subscriptionId === 'oauth2-refused')).toMatchObject({
+    errorClass: 'auth',
+    error: expect.stringContaining('the token server answered 400 (invalid_client)'),
+  })
+  expect(texts.find(({ subscriptionId }) => subscriptionId === 'bad-key')).toMatchObject({ errorClass: 'secret' })
+
+  for (const id of ['leaky', 'sealed', 'nobody-there', ...Object.keys(guarded)]) {
     await look('subscriptions', 'show', id, '--json')
     await look('subscriptions', 'show', id)
   }
@@ -246,7 +321,9 @@ test('secrets that were planted in every place appear in no topic, log line, met
   }
   expect(places.length).toBeGreaterThan(40)
   const bare = (secret: string) => secret.replace(/^whsec_/, '')
-  const planted = [byEnv, byFile, masterBytes, password, urlToken, headerToken, world.secret, ...sealed].map(bare)
+  const planted = [byEnv, byFile, masterBytes, password, urlToken, headerToken, world.secret, ...sealed]
+    .concat(basicPassword, bearerToken, clientSecret, accessToken, legacySecret, clientKey)
+    .map(bare)
   expect(sealed.length).toBeGreaterThan(0)
   const forms = planted.flatMap((secret) => [
     secret,

@@ -56,6 +56,7 @@ async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
     config,
     roles: { router: roles.includes('router'), deliverer: roles.includes('deliverer') },
     projector: roles.includes('projector'),
+    api: roles.includes('api'),
     env: process.env,
     clock,
     observer,

@@ -17,7 +17,7 @@ import { decodeControl, decodeLaneState, decodeSecret, decodeSubscription } from
 import { masterKeysBehind, References } from '../secrets/references.ts'
 import { SealedSecrets } from '../secrets/sealed-secrets.ts'
 import { SigningSecrets } from '../secrets/signing-secrets.ts'
-import { DisableGone } from './disable-gone.ts'
+import { startApiRole } from './api.ts'
 import { PipelineHealth } from './health.ts'
 import { kafkaOptions } from './kafka-options.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
@@ -54,6 +54,8 @@ export interface ServiceOptions {
   readonly projector?: boolean
   readonly env: Env
   readonly clock: Clock
+  /** Serve the HTTP API here too. */
+  readonly api?: boolean
   readonly observer: ProcessObserver
   /** The service can't go on: end the process with this. */
   onFatal(error: Error): void
@@ -65,6 +67,8 @@ export interface Service {
   readonly port: number
   /** Graceful: stops admitting, drains, commits, leaves the groups, closes. Idempotent. */
   stop(): Promise<void>
+  /** Where the HTTP API listens; null: it does not. */
+  readonly apiPort: number | null
   /** Forceful: open POSTs are cut off as `interrupted`; a running `stop` then ends soon. */
   abort(reason: string): void
 }
@@ -160,7 +164,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     undo.push(watch(health, options))
     phase = 'running'
     observer.log('info', 'service.started', {
-      roles: Object.entries({ ...options.roles, projector: options.projector === true })
+      roles: Object.entries({ ...options.roles, projector: options.projector === true, api: api !== null })
         .flatMap(([role, on]) => (on ? [role] : []))
         .join(','),
       lanes: settings.lanes,
@@ -174,6 +178,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       port: server.port,
       stop() {
         phase = 'stopping'
+    const api = options.api === true ? await startApiRole(options, kafka, admin) : null
+    if (api !== null) undo.push(() => api.close())
         stopping ??= unwind()
         return stopping
       },
@@ -188,6 +194,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 /** A broker that is down at the start is waited for: it may be starting too. What can't heal is told at once. */
 async function waitForBroker(admin: TopicAdmin, options: ServiceOptions): Promise<void> {
   const { clock, observer, config } = options
+      apiPort: api?.port ?? null,
   const untilMs = clock.mono() + startPatienceMs
   // The client tries for half a minute before it gives an answer: too long for somebody who looks at an empty log.
   const cancel = clock.after(quietMs, () => {

@@ -15,7 +15,7 @@ export interface Output {
   readonly columns: number
 }
 
-export type Role = 'router' | 'deliverer' | 'projector'
+export type Role = 'router' | 'deliverer' | 'projector' | 'api'
 
 export interface ServiceOptions {
   readonly loaded: LoadedConfig

@@ -3,7 +3,7 @@ import { suggest } from '../core/suggest.ts'
 import type { CommandContext } from './context.ts'
 import type { Role } from './deps.ts'
 
-const allRoles: readonly Role[] = ['router', 'deliverer', 'projector']
+const allRoles: readonly Role[] = ['router', 'deliverer', 'projector', 'api']
 
 /** `hooktide up`: the service, until a signal ends it. */
 export function upCommand({ deps, load }: CommandContext): Command {
@@ -11,13 +11,15 @@ export function upCommand({ deps, load }: CommandContext): Command {
     .description('Run the service until SIGTERM or SIGINT; a second signal ends it at once')
     .option(
       '--roles <roles>',
-      'what this process does: router, deliverer, projector (default: all; projector if state.enabled)',
+      'what this process does: router, deliverer, projector, api (default: all; projector if state.enabled, api if api.listen)',
       parseRoles,
     )
     .addHelpText('after', examples)
     .action(async ({ roles }: { roles?: readonly Role[] }) => {
       const loaded = load()
-      const usual = allRoles.filter((role) => role !== 'projector' || loaded.config.state.enabled)
+      const { state, api } = loaded.config
+      const wanted = { router: true, deliverer: true, projector: state.enabled, api: api.listen !== null }
+      const usual = allRoles.filter((role) => wanted[role])
       await deps.startService({ loaded, roles: roles ?? usual })
     })
 }
@@ -38,5 +40,6 @@ Examples:
   hooktide up                                   router and deliverer in one process
   hooktide up --roles deliverer                 a process that only delivers
   hooktide up --roles projector                 one that only keeps the delivery state (docs/state.md)
+  hooktide up --roles api                       one that only serves the HTTP API (docs/api.md)
   KAFKA_BROKERS=kafka-1:9092 hooktide up --config /etc/hooktide.yaml
 Exit codes: 0 stopped as asked, 1 it could not start or go on, 2 wrong usage`

@@ -1,4 +1,5 @@
 import type { Tier } from '../core/ladder.ts'
+import { isLoopback, listenAddress } from '../core/listen-address.ts'
 import type { Problem } from '../core/result.ts'
 import type { Config } from './table.ts'
 import { formatDuration as d } from './units.ts'
@@ -34,7 +35,26 @@ export function crossChecks(c: Config): Findings {
   access(c, bad, warnings)
   limits(c, warnings)
   state(c, bad)
+  api(c, bad)
   return { problems, warnings }
+}
+
+function api({ api }: Config, bad: Bad): void {
+  if (api.listen === null) return
+  const address = listenAddress(api.listen)
+  if (address === null) {
+    bad('api.listen', api.listen, 'is no address', 'write host:port, e.g. 127.0.0.1:9401')
+    return
+  }
+  if (api.auth === 'off' && !isLoopback(address))
+    bad('api.auth', 'off', `is only for loopback, not for ${address.host}`, 'write required and give tokens')
+  if (api.auth === 'required' && api.tokens.length === 0 && api.tokensFile === null)
+    bad(
+      'api.tokens',
+      '',
+      'are missing: nobody could use the API',
+      'run `hooktide tokens create`, or set api.tokensFile',
+    )
 }
 
 function state({ state }: Config, bad: Bad): void {

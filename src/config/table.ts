@@ -14,6 +14,7 @@ import {
   type Values,
   words,
 } from './fields.ts'
+import { apiTokens } from './token-field.ts'
 
 const topic = /^[A-Za-z0-9._-]{1,200}$/
 const path = /^\P{Cc}+$/u
@@ -151,6 +152,14 @@ export const table = {
 
 export type Config = Values<typeof table>
 
+  api: {
+    listen: optional(
+      text('', /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, 'write host:port, e.g. 127.0.0.1:9401'),
+    ),
+    auth: oneOf('required', ['required', 'off']),
+    tokens: apiTokens(),
+    tokensFile: optional(text('', path, 'write the path of a YAML file')),
+  },
 function isBroker(word: string): boolean {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(word)
   if (match === null || (match[1] !== undefined && isIP(match[1]) !== 6)) return false

@@ -21,7 +21,11 @@ import { Receiver } from './receiver.ts'
 const root = join(import.meta.dirname, '..')
 /** What `npm start` gives its Node is part of the product. */
 const startFlags = /(?<= )--\S+(?=.* bin\/hooktide\.js)/g
-const productFlags = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start.match(startFlags) ?? []
+const npmStart: string = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start
+const productFlags = npmStart.match(startFlags) ?? []
+const productEnv = Object.fromEntries(
+  [...npmStart.matchAll(/\b([A-Z_]+)=(\S+)/g)].map(([, name, value]) => [name, value]),
+)
 const secretName = 'HOOKTIDE_SECRET_BENCH'
 const silent: Observer = { log: () => undefined, count: () => undefined, time: () => undefined }
 
@@ -190,7 +194,7 @@ export class World {
       folder: this.#stage.folder,
       name: `${this.#name}-${++this.#starts}`,
       config: this.#config,
-      env: { [secretName]: this.#secret, KAFKA_BROKERS: this.#stage.broker.brokers },
+      env: { ...productEnv, [secretName]: this.#secret, KAFKA_BROKERS: this.#stage.broker.brokers },
       ...options,
       nodeFlags: [...productFlags, ...this.#stage.nodeFlags, ...(options.nodeFlags ?? [])],
     })

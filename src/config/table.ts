@@ -74,7 +74,7 @@ export const table = {
     commitRecords: integer(500, 1, 10_000),
     spanOffsets: integer(1_048_576, 64, 1_048_576),
     bufferPerLane: {
-      records: integer(2000, 10, 1_000_000),
+      records: integer(1000, 10, 1_000_000),
       bytes: size('8MiB', '1MiB', '1GiB'),
     },
     circuit: {
@@ -89,12 +89,25 @@ export const table = {
     maxBufferBytes: size('64MiB', '8MiB', '64GiB'),
     drain: duration('15s', '0', '10m'),
   },
+  subscriptions: {
+    disableAfter: duration('5d', '0', '365d'),
+    failingAfter: duration('1h', '1s', '30d'),
+  },
+  operationalEvents: {
+    enabled: flag(true),
+    typePrefix: text(
+      'hooktide.',
+      /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,60}\.$/,
+      'write a prefix that ends with a dot, e.g. hooktide.',
+    ),
+  },
   retry: {
     maxAttempts: integer(8, 1, 100),
     base: duration('10s', '1ms', '1d'),
     factor: number(4, 1, 100),
     cap: duration('2h', '1ms', '7d'),
     retryAfterCap: duration('2h', '0', '7d'),
+    maxAge: duration('0', '0', '3650d'),
   },
   http: {
     connectTimeout: duration('3s', '50ms', '1m'),
@@ -139,6 +152,14 @@ export const table = {
     urlRef: reference(),
     schema: text('hooktide_state', /^[a-z_][a-z0-9_]{0,40}$/, 'use a-z, digits and "_", at most 41 characters'),
   },
+  api: {
+    listen: optional(
+      text('', /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, 'write host:port, e.g. 127.0.0.1:9401'),
+    ),
+    auth: oneOf('required', ['required', 'off']),
+    tokens: apiTokens(),
+    tokensFile: optional(text('', path, 'write the path of a YAML file')),
+  },
   observe: {
     level: oneOf('info', ['debug', 'info', 'warn', 'error']),
     host: text('127.0.0.1', /^[A-Za-z0-9.:_-]{1,253}$/, 'write an address, e.g. 0.0.0.0'),
@@ -152,14 +173,6 @@ export const table = {
 
 export type Config = Values<typeof table>
 
-  api: {
-    listen: optional(
-      text('', /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, 'write host:port, e.g. 127.0.0.1:9401'),
-    ),
-    auth: oneOf('required', ['required', 'off']),
-    tokens: apiTokens(),
-    tokensFile: optional(text('', path, 'write the path of a YAML file')),
-  },
 function isBroker(word: string): boolean {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(word)
   if (match === null || (match[1] !== undefined && isIP(match[1]) !== 6)) return false

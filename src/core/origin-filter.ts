@@ -17,8 +17,7 @@ export interface StreamMark {
 export class OriginFilter {
   readonly #seen = new Map<string, StreamMark>()
   readonly #asOf = new Map<string, StreamMark>()
-  #history: { offset: number; mark: StreamMark }[] = []
-  #trimmed = 0
+  readonly #history = new History()
 
   restore(mark: StreamMark): void {
     this.#seen.set(mark.stream, mark)
@@ -31,30 +30,73 @@ export class OriginFilter {
     if (last !== undefined && !isAfter(origin, subscriptionId, last)) return false
     const mark = { stream: origin.stream, generation: origin.generation, offset: origin.offset, subscriptionId }
     this.#seen.set(origin.stream, mark)
-    this.#history.push({ offset: logOffset, mark })
+    this.#history.push(logOffset, mark)
     return true
   }
 
   /** The watermark is about to be committed at `base`: the marks that changed since the last call. */
   advance(base: number): readonly StreamMark[] {
-    const changed = new Map<string, StreamMark>()
-    let i = this.#trimmed
-    for (; i < this.#history.length; i++) {
-      const entry = this.#history[i] as { offset: number; mark: StreamMark }
-      if (entry.offset >= base) break
-      changed.set(entry.mark.stream, entry.mark)
-    }
-    this.#trimmed = i
-    if (i > 1024 && i * 2 > this.#history.length) {
-      this.#history = this.#history.slice(i)
-      this.#trimmed = 0
-    }
-    for (const [stream, mark] of changed) this.#asOf.set(stream, mark)
-    return [...changed.values()]
+    const changed = this.#history.shiftBelow(base)
+    for (const mark of changed) this.#asOf.set(mark.stream, mark)
+    return changed
   }
 
   get streams(): number {
     return this.#asOf.size
+  }
+}
+
+/** Marks by log offset, ascending. In columns: behind one open delivery there can be a million of them. */
+class History {
+  #offsets: number[] = []
+  #streams: string[] = []
+  #generations: number[] = []
+  #origins: number[] = []
+  #subscriptions: string[] = []
+  #from = 0
+  /** One string for each name, not one for each record. */
+  #names = new Map<string, string>()
+
+  push(logOffset: number, { stream, generation, offset, subscriptionId }: StreamMark): void {
+    this.#offsets.push(logOffset)
+    this.#streams.push(this.#name(stream))
+    this.#generations.push(generation)
+    this.#origins.push(offset)
+    this.#subscriptions.push(this.#name(subscriptionId))
+  }
+
+  /** Takes away what lies below `base`: the last mark of each stream. */
+  shiftBelow(base: number): StreamMark[] {
+    const last = new Map<string, number>()
+    let i = this.#from
+    for (; i < this.#offsets.length && (this.#offsets[i] as number) < base; i++) last.set(this.#streams[i] as string, i)
+    this.#from = i
+    const marks = [...last].map(([stream, at]) => ({
+      stream,
+      generation: this.#generations[at] as number,
+      offset: this.#origins[at] as number,
+      subscriptionId: this.#subscriptions[at] as string,
+    }))
+    if (i > 1_024 && i * 2 > this.#offsets.length) this.#trim()
+    return marks
+  }
+
+  #trim(): void {
+    const from = this.#from
+    this.#offsets = this.#offsets.slice(from)
+    this.#streams = this.#streams.slice(from)
+    this.#generations = this.#generations.slice(from)
+    this.#origins = this.#origins.slice(from)
+    this.#subscriptions = this.#subscriptions.slice(from)
+    this.#names = new Map()
+    this.#from = 0
+  }
+
+  #name(text: string): string {
+    const known = this.#names.get(text)
+    if (known !== undefined) return known
+    this.#names.set(text, text)
+    return text
   }
 }
 

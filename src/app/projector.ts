@@ -17,7 +17,7 @@ export function startProjector(
   const shared = roles.router || roles.deliverer
   const projector = new Projector({ ...world, home, batchRecords: shared ? 250 : 5_000, pollMs: shared ? 500 : 250 })
   projector.start()
-  observer.log('info', 'state.projecting', { where: home.where })
+  observer.log('info', 'projector.started', { where: home.where })
   return async () => {
     await projector.stop()
     await reader.close()

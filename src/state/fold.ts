@@ -195,7 +195,7 @@ export class Fold {
 
   #unreadable(at: { topic: string; partition: number }, { offset }: InRecord, reason: string): void {
     const { topic, partition } = at
-    this.#observer.log('warn', 'state.unreadable', { topic, partition, offset, reason })
+    this.#observer.log('warn', 'projector.unreadable', { topic, partition, offset, reason })
     this.#observer.count('state_unreadable')
   }
 }

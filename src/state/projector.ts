@@ -73,7 +73,7 @@ export class Projector {
         // Said once, not with every try.
         if (this.#error !== reason) {
           const remedy = error instanceof HooktideError ? error.remedy : undefined
-          observer.log('error', 'state.failed', { reason, remedy, folded: this.#folded })
+          observer.log('error', 'projector.failed', { reason, remedy, folded: this.#folded })
         }
         this.#error = reason
         observer.count('state_failed')
@@ -95,7 +95,7 @@ export class Projector {
       let forgotMs = Number.NEGATIVE_INFINITY
       while (!this.#ending.signal.aborted) {
         if ((await home.current()) !== open.name) {
-          observer.log('info', 'state.exchanged', { where: home.where })
+          observer.log('info', 'projector.exchanged', { where: home.where })
           return
         }
         if (clock.mono() - forgotMs >= forgetMs) {
@@ -146,7 +146,7 @@ export class Projector {
       forgotten += count
       if (count < forgetRows || this.#ending.signal.aborted) break
     }
-    if (forgotten > 0) observer.log('info', 'state.forgotten', { rows: forgotten })
+    if (forgotten > 0) observer.log('info', 'projector.forgotten', { rows: forgotten })
     return forgotten > 0
   }
 

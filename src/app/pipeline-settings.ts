@@ -20,6 +20,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
   return {
     roles,
     topics,
+    maxEventAgeMs: retry.maxAgeMs,
     lanes: config.topics.lanes,
     rejectedPartitions,
     tiers: config.topics.tiers,
@@ -70,6 +71,11 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       openMs: deliverer.circuit.openMs,
       maxOpenMs: deliverer.circuit.maxOpenMs,
     },
+    failing: {
+      disableAfterMs: config.subscriptions.disableAfterMs,
+      failingAfterMs: config.subscriptions.failingAfterMs,
+    },
+    reservedTypes: config.operationalEvents.enabled ? config.operationalEvents.typePrefix : null,
     deadCredit: deliverer.deadCredit,
     span: { ...spanLimits, max: powerOfTwo(deliverer.spanOffsets) },
     drainMs: deliverer.drainMs,

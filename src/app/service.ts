@@ -23,6 +23,7 @@ import { kafkaOptions } from './kafka-options.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
 import { startProjector } from './projector.ts'
 import { senderOptions } from './sender-options.ts'
+import { openSubscriptionLife } from './subscription-life.ts'
 import { readLag, readVitals } from './vitals.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -52,10 +53,10 @@ export interface ServiceOptions {
   readonly roles: Roles
   /** Keep the delivery state here too. */
   readonly projector?: boolean
-  readonly env: Env
-  readonly clock: Clock
   /** Serve the HTTP API here too. */
   readonly api?: boolean
+  readonly env: Env
+  readonly clock: Clock
   readonly observer: ProcessObserver
   /** The service can't go on: end the process with this. */
   onFatal(error: Error): void
@@ -65,10 +66,10 @@ export interface Service {
   readonly pipeline: Pipeline
   /** Where /metrics, /healthz and /readyz listen. */
   readonly port: number
-  /** Graceful: stops admitting, drains, commits, leaves the groups, closes. Idempotent. */
-  stop(): Promise<void>
   /** Where the HTTP API listens; null: it does not. */
   readonly apiPort: number | null
+  /** Graceful: stops admitting, drains, commits, leaves the groups, closes. Idempotent. */
+  stop(): Promise<void>
   /** Forceful: open POSTs are cut off as `interrupted`; a running `stop` then ends soon. */
   abort(reason: string): void
 }
@@ -125,15 +126,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       fetchToken: (client, secret) => fetchToken(sender, client, secret),
     })
 
-    const disabling = kafka.producer()
-    undo.push(() => disabling.close())
-    const gone = new DisableGone({
-      topic: topics.subscriptions,
-      producer: disabling,
+    const { life, close: closeLife } = openSubscriptionLife({
+      kafka,
       clock,
       observer,
-      current: (id) => pipeline.subscriptions.get(id),
+      settings,
+      table: () => pipeline.subscriptions,
     })
+    undo.push(closeLife)
     const pipeline: Pipeline = assemblePipeline(settings, {
       kafka,
       clock,
@@ -145,7 +145,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       decodeControl,
       decodeLaneState,
       originOf: createOriginOf(),
-      gone: (subscription) => gone.gone(subscription),
+      troubles: life,
       onFatal: options.onFatal,
     })
 
@@ -162,6 +162,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await pipeline.start()
     undo.push(observer.registerLag(() => readLag(settings, kafka, lagReader)))
     undo.push(watch(health, options))
+    const api = options.api === true ? await startApiRole(options, kafka, admin) : null
+    if (api !== null) undo.push(() => api.close())
     phase = 'running'
     observer.log('info', 'service.started', {
       roles: Object.entries({ ...options.roles, projector: options.projector === true, api: api !== null })
@@ -176,10 +178,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     return {
       pipeline,
       port: server.port,
+      apiPort: api?.port ?? null,
       stop() {
         phase = 'stopping'
-    const api = options.api === true ? await startApiRole(options, kafka, admin) : null
-    if (api !== null) undo.push(() => api.close())
         stopping ??= unwind()
         return stopping
       },
@@ -194,7 +195,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 /** A broker that is down at the start is waited for: it may be starting too. What can't heal is told at once. */
 async function waitForBroker(admin: TopicAdmin, options: ServiceOptions): Promise<void> {
   const { clock, observer, config } = options
-      apiPort: api?.port ?? null,
   const untilMs = clock.mono() + startPatienceMs
   // The client tries for half a minute before it gives an answer: too long for somebody who looks at an empty log.
   const cancel = clock.after(quietMs, () => {

@@ -2,7 +2,7 @@
  * Values of the compacted `lane-state` topic (schemas/lane-state.json, version 1). The record stands in the partition of
  * its lane, under `laneStateKey`; a tombstone means: line open, stream forgotten.
  */
-export type LaneState = LineState | StreamState | CircuitMark | OffsetsState
+export type LaneState = LineState | StreamState | CircuitMark | OffsetsState | FailingMark
 
 /** A line that is not simply open (design, "Order through retries"). */
 export interface LineState {
@@ -48,6 +48,20 @@ export interface CircuitMark {
   readonly openings: number
 }
 
+/** A subscription that fails without a success in between. */
+export interface FailingMark {
+  readonly v: 1
+  readonly kind: 'failing'
+  readonly subscriptionId: string
+  /** The first failure of the row. */
+  readonly sinceMs: number
+  /** The last one, about. */
+  readonly lastMs: number
+  readonly failures: number
+  /** `subscription.failing` was told. */
+  readonly told: boolean
+}
+
 /** What is done of a source above `base`, when that has no room in the metadata of the commit it was written with. */
 export interface OffsetsState {
   readonly v: 1
@@ -67,6 +81,8 @@ export function laneStateKey(state: LaneState): string {
       return `stream:${state.stream}`
     case 'circuit':
       return `circuit:${state.circuit}`
+    case 'failing':
+      return `failing:${state.subscriptionId}`
     case 'offsets':
       return `offsets:${state.topic}`
     default:

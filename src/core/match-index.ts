@@ -12,6 +12,13 @@ export class MatchIndex {
   /** tenant → pattern key → id → subscription. Keys: `=type`, `.prefix` (for `prefix.*`), `*`. */
   readonly #tenants = new Map<string, Map<string, Map<string, Subscription>>>()
 
+  readonly #reserved: string | null
+
+  /** `reserved`: types that begin so are Hooktide's own, which `*` does not mean: they have to be named. */
+  constructor(reserved: string | null = null) {
+    this.#reserved = reserved
+  }
+
   get size(): number {
     return this.#byId.size
   }
@@ -60,7 +67,8 @@ export class MatchIndex {
   match(tenant: string, type: string): Subscription[] {
     const patterns = this.#tenants.get(tenant)
     if (patterns === undefined) return []
-    const groups = [patterns.get(`=${type}`), patterns.get('*')]
+    const groups = [patterns.get(`=${type}`)]
+    if (this.#reserved === null || !type.startsWith(this.#reserved)) groups.push(patterns.get('*'))
     for (let dot = type.indexOf('.'); dot !== -1; dot = type.indexOf('.', dot + 1))
       groups.push(patterns.get(`.${type.slice(0, dot)}`))
     const hit = groups.filter((group) => group !== undefined)

@@ -53,6 +53,10 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
   },
   heads_lost: { kind: 'counter', help: 'Heads of blocked lines that retention took from their tier: the line went on' },
   offset_gap: { kind: 'counter', help: 'Offsets that retention took before they were consumed' },
+  operational_events_dropped: {
+    kind: 'counter',
+    help: 'Operational events for which there was no room: the events topic could not be written to',
+  },
   parked_lost: { kind: 'counter', help: 'Parked records that retention took before their turn' },
   repeats_dropped: { kind: 'counter', help: 'Deliveries that a router wrote again, recognised by their origin' },
   'secret.unavailable': { kind: 'counter', help: 'Times a signing secret could not be resolved' },
@@ -61,7 +65,11 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
   state_failed: { kind: 'counter', help: 'Times the delivery state could not be followed on; it is tried again' },
   state_folded: { kind: 'counter', help: 'Records folded into the delivery state' },
   state_unreadable: { kind: 'counter', help: 'Records that the delivery state could not be told from' },
-  subscriptions_disabled: { kind: 'counter', help: 'Subscriptions disabled because their endpoint answered 410 Gone' },
+  subscriptions_disabled: {
+    kind: 'counter',
+    help: 'Subscriptions disabled: their endpoint answered 410 Gone, or failed for too long',
+  },
+  subscriptions_failing: { kind: 'counter', help: 'Subscriptions told to be failing' },
   subscriptions_unreadable: { kind: 'counter', help: 'Subscription records that could not be read' },
   tier_lateness: {
     kind: 'timer',

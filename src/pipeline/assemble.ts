@@ -2,6 +2,7 @@ import type { CircuitPolicy } from '../core/circuit.ts'
 import { ClockOffset } from '../core/clock-offset.ts'
 import type { Control } from '../core/control.ts'
 import { DeadCredit } from '../core/dead-credit.ts'
+import type { FailingPolicy } from '../core/failing.ts'
 import { Ladder, type Tier } from '../core/ladder.ts'
 import type { LaneState } from '../core/lane-state.ts'
 import type { SpanLimits } from '../core/offset-tracker.ts'
@@ -22,6 +23,7 @@ import { type LaneTopics, sourceTopics } from './lane-topics.ts'
 import type { LinesOptions } from './lines.ts'
 import { Router, type RouterLimits } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
+import type { Failing, Troubles } from './troubles.ts'
 
 export interface PipelineSettings {
   readonly roles: { readonly router: boolean; readonly deliverer: boolean }
@@ -34,6 +36,8 @@ export interface PipelineSettings {
   readonly rejectedPartitions: number
   readonly tiers: readonly Tier[]
   readonly policy: RetryPolicy
+  /** Older events are not POSTed; 0: none is too old. */
+  readonly maxEventAgeMs: number
   readonly groups: { readonly router: string; readonly deliverer: string }
   readonly transactionalIdPrefix: string
   readonly router: RouterLimits
@@ -44,6 +48,9 @@ export interface PipelineSettings {
   readonly lines: LinesOptions
   readonly crowd: CrowdLimits
   readonly circuit: CircuitPolicy
+  readonly failing: FailingPolicy
+  /** What the types of operational events begin with; null: there are none. */
+  readonly reservedTypes: string | null
   /** Exhausted deliveries per subscription that may die without a success in between. */
   readonly deadCredit: number
   readonly span: SpanLimits
@@ -66,8 +73,7 @@ export interface PipelineDeps {
   decodeLaneState(record: Pick<InRecord, 'key' | 'value'>): Result<LaneState>
   /** Where a subscription's endpoint is, for the cap per origin. */
   originOf(url: string): string
-  /** The endpoint answered 410: have the subscription disabled. */
-  gone(subscription: Subscription): void
+  readonly troubles: Troubles
   onFatal(error: Error): void
 }
 
@@ -97,6 +103,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     followReader: readers.follow,
     askReader: readers.ask,
     decode: deps.decodeSubscription,
+    reserved: settings.reservedTypes,
   })
   const control = new ControlOrders({
     topic: settings.topics.control,
@@ -111,6 +118,10 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
   const ladder = new Ladder(settings.tiers, settings.commit.movesEveryMs + commitSlackMs)
   const budget = new MemoryBudget(settings.maxBytes)
   const subscription = (id: string) => subscriptions.get(id)
+  const disable = (found: Subscription, reason: string, since: Failing | null) => {
+    const before = subscriptions.get(found.id) ?? found
+    if (subscriptions.disable(found, reason)) deps.troubles.disabled(before, reason, since)
+  }
 
   const consumer = settings.roles.deliverer
     ? kafka.consumer({
@@ -133,6 +144,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     secrets: deps.secrets,
     accesses: deps.accesses,
     retryAfterCapMs: settings.policy.retryAfterCapMs,
+    maxEventAgeMs: settings.maxEventAgeMs,
     subscription,
   })
   // Asked several times per delivery; a changed subscription is another object.
@@ -190,7 +202,15 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
             originOf: deps.originOf,
             subscription,
             freshen: () => subscriptions.freshen(),
-            gone: deps.gone,
+            gone: (found) => disable(found, 'the endpoint answered 410 Gone', null),
+            failing: {
+              policy: settings.failing,
+              told(found, failing) {
+                if (!failing.disable) deps.troubles.failing(found, failing)
+                else disable(found, failingReason(failing, clock.now()), failing)
+              },
+            },
+            dead: (death) => deps.troubles.dead(death),
           },
           span: settings.span,
           flowLimits: settings.flow,
@@ -248,6 +268,11 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
       await Promise.all(Object.values(readers).map((reader) => reader.close()))
     },
   }
+}
+
+function failingReason({ sinceMs, failures, error }: Failing, nowMs: number): string {
+  const hours = Math.round((nowMs - sinceMs) / 3_600_000)
+  return `no success in ${hours} h (${failures} attempts failed, the last: ${error.slice(0, 200)})`
 }
 
 /** A transaction's own time on top of its batching. */

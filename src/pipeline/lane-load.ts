@@ -1,4 +1,4 @@
-import type { CircuitMark, LaneState, LineState, OffsetsState } from '../core/lane-state.ts'
+import type { CircuitMark, FailingMark, LaneState, LineState, OffsetsState } from '../core/lane-state.ts'
 import { OffsetTracker, type SpanLimits } from '../core/offset-tracker.ts'
 import { OriginFilter } from '../core/origin-filter.ts'
 import type { GroupOffset, InRecord, TopicPartition } from '../core/record.ts'
@@ -11,6 +11,7 @@ export type LaneContents = {
   readonly lines: readonly LineState[]
   readonly filter: OriginFilter
   readonly circuits: readonly CircuitMark[]
+  readonly failing: readonly FailingMark[]
   /** What is done of a source above its committed offset, where the commit's metadata has no room for it. By topic. */
   readonly beside: ReadonlyMap<string, OffsetsState>
   readonly parkedEnd: number
@@ -32,14 +33,14 @@ export interface LoadInput {
 /** What Kafka holds of a lane. Called after the fence, so nothing of it can change behind our back. */
 export async function loadLane(input: LoadInput): Promise<LaneContents> {
   // All at once: one after the other they are a score of round trips, while nobody delivers for the lane.
-  const [positions, { lines, circuits, filter, beside }, ends] = await Promise.all([
+  const [positions, { lines, circuits, failing, filter, beside }, ends] = await Promise.all([
     loadPositions(input),
     loadState(input),
     input.reader.ends(input.topics.parked, [input.partition]),
   ])
   const trackers = positions.map((position) => tracker(input, position, beside.get(position.topic)))
   const parkedEnd = ends.get(input.partition) ?? 0
-  return { trackers, lines, circuits, filter, beside, parkedEnd, ends: positions.map(({ end }) => end) }
+  return { trackers, lines, circuits, failing, filter, beside, parkedEnd, ends: positions.map(({ end }) => end) }
 }
 
 interface Position {
@@ -96,7 +97,9 @@ function tracker(input: LoadInput, at: Position, beside: OffsetsState | undefine
   return tracker
 }
 
-async function loadState(input: LoadInput): Promise<Pick<LaneContents, 'lines' | 'circuits' | 'filter' | 'beside'>> {
+async function loadState(
+  input: LoadInput,
+): Promise<Pick<LaneContents, 'lines' | 'circuits' | 'failing' | 'filter' | 'beside'>> {
   const { partition, reader, observer } = input
   const topic = input.topics.laneState
   const [starts, ends] = await Promise.all([reader.starts(topic, [partition]), reader.ends(topic, [partition])])
@@ -114,6 +117,7 @@ async function loadState(input: LoadInput): Promise<Pick<LaneContents, 'lines' |
   }
   const lines: LineState[] = []
   const circuits: CircuitMark[] = []
+  const failing: FailingMark[] = []
   const beside = new Map<string, OffsetsState>()
   const filter = new OriginFilter()
   for (const [key, record] of latest) {
@@ -125,8 +129,9 @@ async function loadState(input: LoadInput): Promise<Pick<LaneContents, 'lines' |
     const state = decoded.value
     if (state.kind === 'line') lines.push(state)
     else if (state.kind === 'circuit') circuits.push(state)
+    else if (state.kind === 'failing') failing.push(state)
     else if (state.kind === 'offsets') beside.set(state.topic, state)
     else filter.restore(state)
   }
-  return { lines, circuits, filter, beside }
+  return { lines, circuits, failing, filter, beside }
 }

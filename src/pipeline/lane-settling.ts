@@ -54,6 +54,8 @@ export class Settling {
       const { reason, error } = settlement
       const change = { attempts: facts.attempt, reason, error, atMs: Math.floor(clock.now()) }
       this.#ledger.move(toDead(topics.dead, this.#partition, work, lineKey, change))
+      const { delivery } = work
+      this.#ledger.afterCommit(() => this.#world.dead({ delivery, ...change }))
     }
     this.#ledger.append(toAttempt(topics.attempts, this.#partition, work, facts, settlement))
     reportSettlement(observer, this.#partition, work, settlement, facts)

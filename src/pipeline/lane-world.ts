@@ -1,7 +1,8 @@
 import type { ClockOffset } from '../core/clock-offset.ts'
 import type { DeadCredit } from '../core/dead-credit.ts'
+import type { FailingPolicy } from '../core/failing.ts'
 import type { Ladder } from '../core/ladder.ts'
-import type { CircuitMark, LineState, OffsetsState } from '../core/lane-state.ts'
+import type { CircuitMark, FailingMark, LineState, OffsetsState } from '../core/lane-state.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { Orders } from '../core/orders.ts'
 import type { OriginFilter } from '../core/origin-filter.ts'
@@ -13,6 +14,7 @@ import type { CrowdLimits } from './crowd.ts'
 import type { Executor } from './executor.ts'
 import type { LaneTopics } from './lane-topics.ts'
 import type { LinesOptions } from './lines.ts'
+import type { Death, Failing } from './troubles.ts'
 
 /** What every lane of a process shares. */
 export interface LaneWorld {
@@ -36,8 +38,14 @@ export interface LaneWorld {
   subscription(id: string): Subscription | undefined
   /** Resolves when the table is as new as its topic was at the call. */
   freshen(): Promise<void>
-  /** The endpoint answered 410. */
+  /** The endpoint answered 410: what is asked of the subscription from now on finds it disabled. */
   gone(subscription: Subscription): void
+  readonly failing: {
+    readonly policy: FailingPolicy
+    /** For so long that it is to be told, or disabled: then as with `gone`. */
+    told(subscription: Subscription, failing: Failing & { readonly disable: boolean }): void
+  }
+  dead(death: Death): void
 }
 
 /** What a lane starts from: what Kafka holds of it. */
@@ -48,6 +56,7 @@ export interface LaneStart {
   readonly trackers: readonly OffsetTracker[]
   readonly lines: readonly LineState[]
   readonly circuits: readonly CircuitMark[]
+  readonly failing: readonly FailingMark[]
   readonly filter: OriginFilter
   /** By topic; see `LaneContents`. */
   readonly beside: ReadonlyMap<string, OffsetsState>

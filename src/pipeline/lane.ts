@@ -2,8 +2,10 @@ import { overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
 import type { FetchedBatch } from '../core/record.ts'
+import type { Subscription } from '../core/subscription.ts'
 import type { Appended } from '../ports.ts'
 import type { Bypass } from './bypass.ts'
+import { FailingMarks } from './failing-marks.ts'
 import type { LaneFlow } from './lane-flow.ts'
 import { LaneGate } from './lane-gate.ts'
 import { LaneIntake } from './lane-intake.ts'
@@ -32,6 +34,7 @@ export class Lane implements WorkOwner {
   readonly ledger: Ledger
   readonly #lines: Lines
   readonly #gate: LaneGate
+  readonly #failing: FailingMarks
   readonly #settling: Settling
   readonly #relief: Relief
   readonly #works: LaneWorks
@@ -54,6 +57,7 @@ export class Lane implements WorkOwner {
     this.#soon = new Soon(world.clock, () => this.#closed || this.#changed())
     this.ledger = new Ledger(world, start.partition, start)
     this.#gate = new LaneGate(world, this.ledger, start.circuits)
+    this.#failing = new FailingMarks(world, this.ledger, start.failing)
     this.#settling = new Settling(world, this.ledger, start.partition)
     this.#relief = new Relief(world, this, flow, {
       relieved: () => this.#changed(),
@@ -158,10 +162,16 @@ export class Lane implements WorkOwner {
     const settlement = this.#settling.decide(work, facts.attempt, facts.outcome, subscription)
     if (settlement.t === 'released') this.#again(work)
     else {
+      // First: applying it may start the next of its line, which a disabled subscription must not.
+      if (subscription !== undefined) this.#learn(subscription, facts.outcome, facts.reply)
       this.#apply(work, settlement, facts)
-      if (facts.outcome.t === 'gone' && subscription !== undefined) this.#world.gone(subscription)
     }
     this.#changed()
+  }
+
+  #learn(subscription: Subscription, outcome: Outcome, reply: Reply): void {
+    if (outcome.t === 'gone') this.#world.gone(subscription)
+    else this.#failing.ended(subscription, outcome, reply)
   }
 
   /** Interrupted: nothing happened as far as the log is concerned. */

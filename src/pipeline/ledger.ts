@@ -13,6 +13,8 @@ export interface LaneSnapshot {
   readonly offsets: readonly GroupOffset[]
   readonly parked: number
   readonly bytes: number
+  /** Called when it is committed. */
+  readonly after: readonly (() => void)[]
 }
 
 /**
@@ -36,6 +38,7 @@ export class Ledger {
   #bytesUnderWay = 0
   /** Moves to `parked` in transactions whose end is not known. */
   #parkedUnderWay = 0
+  #after: (() => void)[] = []
 
   constructor(
     world: { readonly topics: LaneTopics; readonly observer: Observer },
@@ -101,6 +104,11 @@ export class Ledger {
     this.#pending.append(record)
   }
 
+  /** What is to be told only when what is written now is committed. */
+  afterCommit(fn: () => void): void {
+    this.#after.push(fn)
+  }
+
   /** Writes to `lane-state`; null: tombstone. */
   state(key: string, state: LaneState | null): void {
     this.#pending.state(key, state)
@@ -155,7 +163,9 @@ export class Ledger {
     const taken = this.#pending.take(this.#filter.advance(this.deliveries.base))
     this.#parkedUnderWay += taken.parked
     this.#bytesUnderWay += taken.bytes
-    return { ...taken, offsets }
+    const after = this.#after
+    this.#after = []
+    return { ...taken, offsets, after }
   }
 
   /** The metadata of a commit; what has no room in it goes into the same transaction. */
@@ -172,6 +182,7 @@ export class Ledger {
 
   committed(snapshot: LaneSnapshot, appended: readonly Appended[]): void {
     this.#parkedUnderWay -= snapshot.parked
+    for (const fn of snapshot.after) fn()
     this.#bytesUnderWay -= snapshot.bytes
     for (const part of appended) {
       if (part.topic === this.#topics.parked) this.#parkedEnd = Math.max(this.#parkedEnd, part.firstOffset + part.count)

@@ -11,18 +11,21 @@ import { Table, type TableDeps } from './table.ts'
 
 export interface SubscriptionsDeps extends Omit<TableDeps, 'apply'> {
   readonly observer: Observer
+  /** What the types of operational events begin with; null: there are none. */
+  readonly reserved: string | null
   decode(record: Pick<InRecord, 'key' | 'value'>): Result<Subscription>
 }
 
 /** The table of subscriptions, in memory, as new as its topic. */
 export class Subscriptions {
-  readonly #index = new MatchIndex()
+  readonly #index: MatchIndex
   readonly #table: Table
   readonly #listeners = new Set<(id: string) => void>()
   readonly #deps: SubscriptionsDeps
 
   constructor(deps: SubscriptionsDeps) {
     this.#deps = deps
+    this.#index = new MatchIndex(deps.reserved)
     this.#table = new Table({ ...deps, apply: (record) => this.#apply(record) })
   }
 
@@ -56,6 +59,18 @@ export class Subscriptions {
       else if (!passed) this.#deps.observer.count('filtered_out')
       return passed !== false
     })
+  }
+
+  /**
+   * This process treats it as disabled from now on, until another record of it is read. False: it is disabled already, gone,
+   * or its URL was changed meanwhile, so what is said of it holds no more.
+   */
+  disable(found: Subscription, reason: string): boolean {
+    const now = this.#index.get(found.id)
+    if (now === undefined || now.status === 'disabled' || now.url !== found.url) return false
+    this.#index.set({ ...now, status: 'disabled', statusReason: reason })
+    for (const listener of this.#listeners) listener(found.id)
+    return true
   }
 
   all(): Iterable<Subscription> {

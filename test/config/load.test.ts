@@ -86,14 +86,14 @@ colour: red
   const found = problems({ text, path: 'my.yaml', env: { HOOKTIDE_ROUTER_MAX_EVENT_BYTES: '3TB' } })
   expect(found.toSorted()).toEqual([
     'HOOKTIDE_ROUTER_MAX_EVENT_BYTES ("3TB"): is not a size; write bytes or a size (256KiB, 64MiB) from 1KiB to 900KiB',
-    'colour: is not a known key; known here: kafka, topics, router, deliverer, retry, http, endpoints, secrets, observe, shutdown',
+    'colour: is not a known key; known here: kafka, topics, router, deliverer, subscriptions, operationalEvents, retry, http, endpoints, secrets, state, api, observe, shutdown',
     'http.allowHttp ("yes please"): is not true or false; write true or false',
     'http.allowPrivate (["10.0.0.0/33"]): has a malformed item "10.0.0.0/33"; write addresses, CIDR blocks or host names, e.g. 127.0.0.0/8,localhost,*.svc',
     'http.connectTimeout (3): has no unit; write a number with its unit (250ms, 10s, 5m, 2h) from 50ms to 1m',
     'kafka.broker: is not a known key; did you mean brokers?',
     'kafka.sasl.passwordRef (***): is malformed; write a reference, env:NAME or file:PATH, never the secret itself',
     'observe.level ("loud"): is not one of the known values; write one of debug, info, warn, error',
-    'retry (5): is not a group of keys; write keys below it: maxAttempts, base, factor, cap, retryAfterCap',
+    'retry (5): is not a group of keys; write keys below it: maxAttempts, base, factor, cap, retryAfterCap, maxAge',
     'topics.lanes (1.5): is not a whole number; write a whole number from 1 to 1000',
     'topics.tiers ([{"name":"a","delay":"fast"}]): tier a has no usable delay; write a list of {name, delay}, e.g. [{name: retry-10s, delay: 10s}], delays from 100ms to 7d',
   ])

@@ -103,6 +103,15 @@ export const laneStates = [
   },
   { v: 1, kind: 'line', line: 'l', state: 'draining', head: null, next: 0, count: 1, since: 0, sinceMs: 0 },
   { v: 1, kind: 'circuit', circuit: 'origin https://example.com', untilMs: 1_760_000_000_000, openings: 2 },
+  {
+    v: 1,
+    kind: 'failing',
+    subscriptionId: 'sub_orders',
+    sinceMs: 1_760_000_000_000,
+    lastMs: 1_760_000_360_000,
+    failures: 7,
+    told: true,
+  },
   { v: 1, kind: 'offsets', topic: 'webhooks.deliveries', base: 12, runs: 'h2:AQI=' },
   { v: 1, kind: 'stream', stream: 'webhooks.events/0', generation: 1, offset: 42, subscriptionId: 'sub_orders' },
 ] satisfies LaneState[]

@@ -71,6 +71,7 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     lanes,
     rejectedPartitions: lanes,
     tiers: Object.entries(tierDelays).map(([name, delayMs]) => ({ name, delayMs })),
+    maxEventAgeMs: 0,
     policy: { maxAttempts: 4, baseMs: 500, factor: 3, capMs: 6_000, retryAfterCapMs: 10_000 },
     groups: { router: 'routers', deliverer: 'deliverers' },
     transactionalIdPrefix: 'lane-',
@@ -96,6 +97,8 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     lines: { maxHeld: 8, maxBuffer: 8, maxOpenUnordered: 4 },
     crowd: { minShare: 20, keep: 8, behind: 40 },
     circuit: { failures: 0, failureRate: 1, minSamples: 50, windowMs: 30_000, openMs: 2_000, maxOpenMs: 20_000 },
+    failing: { disableAfterMs: 5 * 86_400_000, failingAfterMs: 3_600_000 },
+    reservedTypes: 'hooktide.',
     deadCredit: 1_000,
     span: spanOf(1_024),
     drainMs: 3_500,
@@ -184,7 +187,7 @@ export class World {
       decodeControl,
       decodeLaneState,
       originOf: (url) => new URL(url).origin,
-      gone: ({ id }) => this.onGone(id),
+      troubles: { disabled: ({ id }) => this.onGone(id), failing: () => undefined, dead: () => undefined },
       onFatal: (error) => this.fatal.push(`${worker.id}: ${error.stack}`),
     }
     const pipeline = assemblePipeline(this.#settings, mistake?.deps?.(deps) ?? deps)

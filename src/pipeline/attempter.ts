@@ -1,4 +1,5 @@
 import { classify } from '../core/classify.ts'
+import type { Delivery } from '../core/delivery.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
 import type { SecretReference, Subscription } from '../core/subscription.ts'
 import type { Access, Accesses, AccessState, Clock, Observer, Secrets, Sender, SigningKey } from '../ports.ts'
@@ -14,6 +15,8 @@ export interface AttempterDeps {
   readonly secrets: Secrets
   readonly accesses: Accesses
   readonly retryAfterCapMs: number
+  /** Older events are not POSTed; 0: none is too old. */
+  readonly maxEventAgeMs: number
   subscription(id: string): Subscription | undefined
 }
 
@@ -34,14 +37,19 @@ export class Attempter {
     const attempt = work.delivery.attempts + 1
     const subscription = this.#deps.subscription(work.delivery.subscriptionId)
     const url = subscription?.url ?? ''
+    const { maxEventAgeMs } = this.#deps
+    const expired = maxEventAgeMs > 0 && isTooOld(work.delivery, startedAtMs - maxEventAgeMs)
     const done = (reply: Reply, access: Access | null = null) => {
       let outcome = classify(reply, clock.now(), this.#deps.retryAfterCapMs)
+      if (expired)
+        outcome = { t: 'rejected', error: `expired: the event is older than ${maxEventAgeMs} ms`, status: null }
       if (access !== null && subscription !== undefined) outcome = this.#judge(subscription, access, reply, outcome)
       ;(work.owner as Lane).finish(work, { attempt, startedAtMs, url, reply, outcome })
       executor.finished(work)
     }
     // The lane has just seen the subscription; were it gone, the delivery would have been cancelled.
     if (subscription === undefined) return void queueMicrotask(() => done(interrupted('subscription vanished')))
+    if (expired) return void queueMicrotask(() => done(tooOld))
     const keys = this.#keys(subscription)
     if (keys === null) return void queueMicrotask(() => done(secretMissing(subscription)))
     const state = this.#deps.accesses.of(subscription)
@@ -99,6 +107,13 @@ function holds(secret: SecretReference, nowMs: number): boolean {
 function interrupted(detail: string): Reply {
   return { t: 'interrupted', detail, durationMs: 0 }
 }
+
+/** A job's stream has a colon, which no topic's name has: what somebody sends again is meant, whatever its age. */
+function isTooOld({ eventTimeMs, origin }: Delivery, beforeMs: number): boolean {
+  return eventTimeMs < beforeMs && !origin.stream.includes(':')
+}
+
+const tooOld: Reply = { t: 'failure', class: 'local', detail: 'the event is too old', durationMs: 0 }
 
 function noAccess(state: Exclude<AccessState, { t: 'ready' }>): Reply {
   // Expired between the executor's look and this one, or fetched for another process: spends no attempt.

@@ -16,6 +16,7 @@ const retryBoundMs = 60_000
  * time. The first attempt fails, then the case's change is made while the retry waits.
  */
 export async function runPipelineCase(simulate: string): Promise<PipelineResult> {
+  if (/max age|horizon|expired/i.test(simulate)) return tooOld()
   const change = changeOf(simulate)
   if (change === null) return { got: null, note: `nothing here simulates "${simulate}"` }
   const world = new World({ seed: 1, lanes: 2, eventPartitions: 1, workers: 1 })
@@ -66,13 +67,7 @@ const paused: Change = async (world, posts) => {
 const deleted: Change = async (world, posts) => {
   await world.clock.drive(world.unsubscribe('s'))
   await must(world, () => world.drained(), 'everything settled after the deletion')
-  const settlements = world.broker
-    .committed('attempts')
-    .flatMap(({ record }) =>
-      record?.value == null ? [] : [JSON.parse(record.value.toString()) as Record<string, unknown>],
-    )
-    .filter((attempt) => attempt.subscriptionId === 's')
-    .map((attempt) => String(attempt.settlement))
+  const settlements = settled(world, 's').map((attempt) => String(attempt.settlement))
   const last = settlements.at(-1) ?? 'no record'
   return { got: posts().length === 1 ? last : 'sent again', note: `settlements ${settlements.join(', ')}` }
 }
@@ -84,6 +79,36 @@ const moved: Change = async (world, posts) => {
   await must(world, () => world.drained(), 'everything settled after the change')
   const urls = posts().map((post) => post.url)
   return { got: urls.join() === `${url},${there}` ? 'delivered' : 'not delivered there', note: urls.join(' then ') }
+}
+
+/** The first attempt fails; the retry waits behind a pause until the event is too old. */
+async function tooOld(): Promise<PipelineResult> {
+  const settings = { maxEventAgeMs: retryBoundMs / 2 }
+  const world = new World({ seed: 1, lanes: 2, eventPartitions: 1, workers: 1, settings })
+  const { clock, receiver } = world
+  receiver.serve(url, 's', failsFirst(1))
+  await clock.drive(world.subscribe('s', { url }))
+  world.startAll()
+  await clock.drive(produce(world, 0))
+  await must(world, () => receiver.posts[0]?.outcome === 'status 503', 'a first attempt that fails')
+  await clock.drive(world.setStatus('s', 'paused'))
+  const untilMs = clock.mono() + retryBoundMs
+  clock.after(retryBoundMs, () => {})
+  await must(world, () => clock.mono() >= untilMs, 'a minute of pause')
+  await clock.drive(world.setStatus('s', 'active'))
+  await must(world, () => settled(world, 's').length >= 2, 'a second settlement after the pause')
+  const last = settled(world, 's').at(-1)
+  const expired = String(last?.error).startsWith('expired') && receiver.posts.length === 1
+  return { got: expired ? String(last?.settlement) : 'not expired', note: String(last?.error) }
+}
+
+function settled(world: World, subscriptionId: string): Record<string, unknown>[] {
+  return world.broker
+    .committed('attempts')
+    .flatMap(({ record }) =>
+      record?.value == null ? [] : [JSON.parse(record.value.toString()) as Record<string, unknown>],
+    )
+    .filter((attempt) => attempt.subscriptionId === subscriptionId)
 }
 
 async function produce(world: World, sequence: number): Promise<void> {

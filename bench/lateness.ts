@@ -1,7 +1,7 @@
 import { sleep } from './clock.ts'
 import { createBodies } from './events.ts'
-import { load } from './machine.ts'
-import { Rows } from './result.ts'
+import { load, memory } from './machine.ts'
+import { type Figures, Rows } from './result.ts'
 import type { Scenario } from './scenario.ts'
 import { quantile } from './stats.ts'
 import { eventLoopP99 } from './throughput.ts'
@@ -9,6 +9,18 @@ import { World } from './world.ts'
 
 const subscriptions = 50
 const perSecond = 200
+
+/** The endpoints that `punctuality` asks. */
+export const answering = {
+  deliverer: { perOrigin: 256 },
+  http: { maxSocketsPerOrigin: 256 },
+  subscriptions: (origin: string) =>
+    Array.from({ length: subscriptions }, (_, i) => ({
+      id: `any${i}`,
+      url: `${origin}/limit`,
+      ordering: 'none' as const,
+    })),
+}
 
 /** Due: when the endpoint answered 429, plus its Retry-After of 1 to 30 s; the tiers are short and mixed. */
 export const lateness: Scenario = {
@@ -29,47 +41,11 @@ export const lateness: Scenario = {
         ],
       },
       retry: { maxAttempts: 4, base: '10ms', factor: 2, cap: '1s', retryAfterCap: '1m' },
-      deliverer: { perOrigin: 256 },
-      http: { maxSocketsPerOrigin: 256 },
-      subscriptions: (origin) =>
-        Array.from({ length: subscriptions }, (_, i) => ({
-          id: `any${i}`,
-          url: `${origin}/limit`,
-          ordering: 'none' as const,
-        })),
+      ...answering,
     })
-    const fill = createBodies(256)
-    await world.receiver.expect(0, count)
-    const hooktide = await world.start()
     try {
-      await sleep(3_000)
-      for (let n = 0; n < count; n += perSecond / 10) {
-        const batch = Math.min(perSecond / 10, count - n)
-        await world.produce(
-          Array.from({ length: batch }, (_, i) => ({ id: `any${(n + i) % subscriptions}`, body: fill(n + i, 0, 0) })),
-        )
-        await sleep(100)
-      }
-      await world.receiver.reached(1, 30_000)
-      await sleep(33_000)
-      const report = await world.receiver.report()
-      const late: number[] = []
-      for (let i = 0; i < count; i++) {
-        const second = report.second[i] as number
-        if (second > 0) late.push(second - (report.due[i] as number))
-      }
-      late.sort((a, b) => a - b)
-      rows.add('Hooktide', {
-        'p50 ms': quantile(late, 0.5),
-        'p99 ms': quantile(late, 0.99),
-        'max ms': quantile(late, 1),
-        'earliest ms': quantile(late, 0),
-        early: late.filter((ms) => ms < 0).length,
-        missing: count - late.length,
-        'loop delay p99 ms': await eventLoopP99(hooktide),
-      })
+      rows.add('Hooktide', await punctuality(world, count))
     } finally {
-      await hooktide.stop()
       await world.close()
     }
     return {
@@ -81,4 +57,42 @@ export const lateness: Scenario = {
       ],
     }
   },
+}
+
+/** `count` deliveries at 200/s to an endpoint that answers 429 once: how late their second attempts start. */
+export async function punctuality(world: World, count: number): Promise<Figures> {
+  const fill = createBodies(256)
+  await world.receiver.expect(0, count)
+  const hooktide = await world.start()
+  try {
+    await sleep(3_000)
+    for (let n = 0; n < count; n += perSecond / 10) {
+      const batch = Math.min(perSecond / 10, count - n)
+      await world.produce(
+        Array.from({ length: batch }, (_, i) => ({ id: `any${(n + i) % subscriptions}`, body: fill(n + i, 0, 0) })),
+      )
+      await sleep(100)
+    }
+    await world.receiver.reached(1, 30_000)
+    await sleep(33_000)
+    const report = await world.receiver.report()
+    const late: number[] = []
+    for (let i = 0; i < count; i++) {
+      const second = report.second[i] as number
+      if (second > 0) late.push(second - (report.due[i] as number))
+    }
+    late.sort((a, b) => a - b)
+    return {
+      'p50 ms': quantile(late, 0.5),
+      'p99 ms': quantile(late, 0.99),
+      'max ms': quantile(late, 1),
+      'earliest ms': quantile(late, 0),
+      early: late.filter((ms) => ms < 0).length,
+      missing: count - late.length,
+      'loop delay p99 ms': await eventLoopP99(hooktide),
+      'peak RSS MB': memory(hooktide.pid)?.peakMb ?? null,
+    }
+  } finally {
+    await hooktide.stop()
+  }
 }

@@ -3,6 +3,7 @@ import { HooktideError } from '../src/core/error.ts'
 import { drip } from './drip.ts'
 import { guard, sign } from './endpoint-costs.ts'
 import { benchFilter } from './filter.ts'
+import { head } from './head.ts'
 import { latency } from './latency.ts'
 import { lateness } from './lateness.ts'
 import { load, machine } from './machine.ts'
@@ -10,16 +11,31 @@ import { memoryScenario } from './memory-scenario.ts'
 import { monoMs } from './mono.ts'
 import { noisy } from './noisy.ts'
 import { readOptions } from './options.ts'
+import { outage } from './outage.ts'
 import { machineText, scenarioText } from './print.ts'
 import { profile, profileText } from './profile.ts'
 import type { ScenarioResult } from './result.ts'
 import type { Scenario, Settings } from './scenario.ts'
+import { scheduled } from './scheduled.ts'
 import { benchState } from './state.ts'
 import { throughput } from './throughput.ts'
 import { tls } from './tls-failures.ts'
 import { Stage } from './world.ts'
 
-const scenarios: readonly Scenario[] = [throughput, latency, memoryScenario, lateness, noisy, drip, guard, sign, tls]
+const scenarios: readonly Scenario[] = [
+  throughput,
+  latency,
+  memoryScenario,
+  lateness,
+  noisy,
+  outage,
+  head,
+  scheduled,
+  drip,
+  guard,
+  sign,
+  tls,
+]
 
 /** The suite: every scenario beside its reference in one run. Results on stdout, progress on stderr. */
 async function main(): Promise<number> {

@@ -92,16 +92,25 @@ async function search(log: MadeLog, home: SqliteHome, deliveries: number, print:
   let good = true
   for (const [name, ask] of questions) {
     const times: number[] = []
+    const cpu: number[] = []
     for (let i = 0; i < 2_000; i++) {
       const n = Math.floor(systemClock.random() * deliveries)
+      const before = process.cpuUsage()
       const startMs = performance.now()
       await ask(n)
       times.push(performance.now() - startMs)
+      const { user, system } = process.cpuUsage(before)
+      cpu.push((user + system) / 1000)
     }
-    times.sort((a, b) => a - b)
-    const at = (share: number) => (times[Math.floor(times.length * share)] as number).toFixed(2)
-    print(`${name.padEnd(26)} p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  most ${at(0.9999)} ms`)
-    if (name === 'by event id') good = (times[Math.floor(times.length * 0.99)] as number) < 20
+    const p99 = (all: number[]) => all.sort((a, b) => a - b)[Math.floor(all.length * 0.99)] as number
+    const cpuP99 = p99(cpu)
+    const wallP99 = p99(times)
+    const p50 = times[times.length / 2] as number
+    // On a machine that does other things too, the clock also measures those.
+    print(
+      `${name.padEnd(26)} p50 ${p50.toFixed(2)} ms  p99 ${wallP99.toFixed(2)} ms  p99 of CPU ${cpuP99.toFixed(2)} ms`,
+    )
+    if (name === 'by event id') good = wallP99 < 20
   }
   await store.close()
   return good

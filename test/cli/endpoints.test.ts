@@ -1,3 +1,4 @@
+import { createServer as createProxy } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
@@ -39,6 +40,31 @@ test('endpoints check --connect shakes hands, sends nothing, and names what is w
   const plain = await hooktide(['endpoints', 'check', `http://127.0.0.1:${port}/`, '--connect'], { env: local })
   expect([plain.code, plain.out]).toMatchObject([0, expect.stringContaining('connection ok')])
   expect(requests).toBe(0)
+})
+
+test('with an egress proxy in the configuration the connection is a tunnel through it, with its credentials, and the address is tested all the same', async () => {
+  const asked: (string | undefined)[][] = []
+  const proxy = createProxy().on('connect', (request, socket) => {
+    asked.push([request.url, request.headers['proxy-authorization']])
+    socket.on('error', () => undefined).end('HTTP/1.1 200 OK\r\n\r\n')
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  atEnd(() => proxy.close())
+  const env = {
+    ...local,
+    HOOKTIDE_HTTP_PROXY_URL: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    HOOKTIDE_HTTP_PROXY_CREDENTIALS_REF: 'env:PROXY',
+    PROXY: 'us:secret',
+  }
+  const through = await hooktide(['endpoints', 'check', 'http://public.test:8080/', '--connect'], { env })
+  expect([through.code, through.err]).toEqual([0, ''])
+  expect(asked).toEqual([['93.184.215.14:8080', `Basic ${Buffer.from('us:secret').toString('base64')}`]])
+  expect((await hooktide(['endpoints', 'check', 'http://private.test/', '--connect'], { env })).code).toBe(1)
+  const without = await hooktide(['endpoints', 'check', 'http://public.test/', '--connect'], {
+    env: { ...env, PROXY: '' },
+  })
+  expect([without.code, without.err]).toMatchObject([1, expect.stringContaining('http.proxy.credentialsRef')])
+  expect(asked.length).toBe(1)
 })
 
 test('a subscription whose name leads inside is refused when it is added, changed or applied, with the reason, and not written', async () => {

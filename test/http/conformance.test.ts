@@ -24,6 +24,13 @@ test('every subscription URL of the case file is refused or dialled as it says',
   expect(passed(lines)).toBe(236)
 })
 
+test('the further subscription URLs of our own are refused or dialled as they should', async () => {
+  const { cases: items } = cases<{ cases: SsrfCase[] }>('more-ssrf-urls')
+  const lines = await runSsrf(items)
+  expect(failed(lines)).toEqual([])
+  expect(passed(lines)).toBe(items.length)
+})
+
 test('every receiver of the case file gets the outcome it says, in time, and leaves nothing behind', async () => {
   const lines = await runResponses(cases<{ cases: ResponseCase[] }>('responses').cases)
   expect(failed(lines)).toEqual([])

@@ -4,8 +4,12 @@ import type { Clock } from '../ports.ts'
 export interface HealthLimits {
   /** Longest a ready delivery may wait while nothing at all is settled, ms. */
   readonly stalledMs: number
-  /** Longest a lane may take to be gained, ms: a dead broker shows here too. */
+  /** Longest a lane may take to be gained, ms. */
   readonly gainingMs: number
+  /** Without a confirmation of our membership for so long, ms, Kafka is away: nothing may start, and no restart would change it. */
+  readonly leaseMs: number
+  /** But not for ever: a process that never finds back is no use either. */
+  readonly outageMs: number
 }
 
 /** Says when consumption has stopped although work is there: the one thing a restart can mend. */
@@ -31,6 +35,8 @@ export class PipelineHealth {
   check(): { ok: boolean; reasons: string[] } {
     const now = this.#clock.mono()
     const { executor, deliverer } = this.#pipeline
+    const leaseAgeMs = this.#pipeline.leaseAgeMs()
+    if (leaseAgeMs > this.#limits.leaseMs) return this.#away(now, leaseAgeMs)
     const reasons: string[] = []
     if (executor.completed !== this.#settled || executor.startable === 0) {
       this.#settled = executor.completed
@@ -58,6 +64,15 @@ export class PipelineHealth {
       )
     }
     return { ok: reasons.length === 0, reasons }
+  }
+
+  #away(now: number, leaseAgeMs: number): { ok: boolean; reasons: string[] } {
+    this.#movedAtMs = now
+    this.#routedAtMs = now
+    this.#gainingSinceMs = null
+    const ok = leaseAgeMs <= this.#limits.outageMs
+    const seconds = Math.round(leaseAgeMs / 1000)
+    return { ok, reasons: ok ? [] : [`Kafka has not confirmed our membership for ${seconds} s: is it reachable?`] }
   }
 
   /** When the router last went on, or had nothing to do. */

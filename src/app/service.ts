@@ -152,6 +152,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     health = new PipelineHealth(pipeline, clock, {
       stalledMs: config.http.totalTimeoutMs + 30_000,
       gainingMs: config.kafka.sessionTimeoutMs + 60_000,
+      leaseMs: settings.leaseMs,
+      outageMs: 600_000,
     })
     undo.push(observer.registerVitals(() => readVitals(pipeline, clock)))
     const lagReader = kafka.reader()

@@ -78,6 +78,8 @@ export interface PipelineDeps {
 }
 
 export interface Pipeline {
+  /** Mono ms since the coordinator last confirmed a membership of ours, the older of both roles'. */
+  leaseAgeMs(): number
   readonly subscriptions: Subscriptions
   readonly router: Router | null
   readonly deliverer: Deliverer | null
@@ -223,29 +225,34 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
           stopDrainMs: settings.stopDrainMs,
           onFatal: deps.onFatal,
         })
-  const router = settings.roles.router
-    ? new Router({
-        kafka,
-        consumer: kafka.consumer({
-          group: settings.groups.router,
-          topics: settings.topics.events,
-          assign: 'partitions',
-          drainMs: settings.drainMs,
-        }),
-        reader: readers.ask,
+  const routerConsumer = settings.roles.router
+    ? kafka.consumer({
         group: settings.groups.router,
-        clock,
-        observer,
-        subscriptions,
-        topics: settings.topics,
-        lanes: settings.lanes,
-        rejectedPartitions: settings.rejectedPartitions,
-        limits: settings.router,
-        onFatal: deps.onFatal,
+        topics: settings.topics.events,
+        assign: 'partitions',
+        drainMs: settings.drainMs,
       })
     : null
+  const router =
+    routerConsumer === null
+      ? null
+      : new Router({
+          kafka,
+          consumer: routerConsumer,
+          reader: readers.ask,
+          group: settings.groups.router,
+          clock,
+          observer,
+          subscriptions,
+          topics: settings.topics,
+          lanes: settings.lanes,
+          rejectedPartitions: settings.rejectedPartitions,
+          limits: settings.router,
+          onFatal: deps.onFatal,
+        })
 
   return {
+    leaseAgeMs: () => Math.max(0, ...[consumer, routerConsumer].map((member) => member?.leaseAgeMs() ?? 0)),
     subscriptions,
     router,
     deliverer,

@@ -28,11 +28,15 @@ function busyProcess() {
     const record = { headers: {} }
     executor.offer({ delivery, record, bytes: 1, line: null, owner: { begin: () => 'go' } } as unknown as Work)
   }
-  const health = new PipelineHealth({ executor, deliverer: null } as unknown as Pipeline, clock, {
+  const lease = { ageMs: 0 }
+  const pipeline = { executor, deliverer: null, leaseAgeMs: () => lease.ageMs } as unknown as Pipeline
+  const health = new PipelineHealth(pipeline, clock, {
     stalledMs: 10_000,
     gainingMs: 10_000,
+    leaseMs: 5_000,
+    outageMs: 60_000,
   })
-  return { clock, executor, health, offer, open }
+  return { clock, executor, health, offer, open, lease }
 }
 
 test('a process that always has work ready is healthy as long as POSTs end', async () => {
@@ -52,4 +56,22 @@ test('a process whose POSTs end no more while work is ready is not', async () =>
   health.check()
   await clock.advance(10_001)
   expect(health.check()).toMatchObject({ ok: false, reasons: [expect.stringContaining('2 deliveries are ready')] })
+})
+
+test('while Kafka is away a standstill is no reason for a restart, until it has been away too long', async () => {
+  const { clock, health, offer, lease } = busyProcess()
+  for (let n = 0; n < 3; n++) offer(`d${n}`)
+  lease.ageMs = 30_000
+  await clock.advance(30_000)
+  expect(health.check()).toEqual({ ok: true, reasons: [] })
+  lease.ageMs = 60_001
+  expect(health.check()).toMatchObject({
+    ok: false,
+    reasons: [expect.stringContaining('not confirmed our membership')],
+  })
+  // Back: the time of the outage does not count.
+  lease.ageMs = 0
+  expect(health.check().ok).toBe(true)
+  await clock.advance(10_001)
+  expect(health.check().ok).toBe(false)
 })

@@ -154,7 +154,7 @@ test('/healthz fails when nothing is settled although work is ready, or a lane c
   const health = new PipelineHealth(
     pipeline,
     { ...realClock, mono: () => now },
-    { stalledMs: 30_000, gainingMs: 60_000 },
+    { stalledMs: 30_000, gainingMs: 60_000, leaseMs: 60_000, outageMs: 600_000 },
   )
   const after = (ms: number) => {
     now += ms

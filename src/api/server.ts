@@ -62,6 +62,13 @@ const closingMs = 5_000
 export async function startApi(options: ApiOptions): Promise<ApiServer> {
   const { clock, observer, tokens } = options
   const failures = new FailureLog(clock, observer)
+  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const problem = problemOf(error, request.id)
+    if (problem.status >= 500) failures.note(request, error)
+    if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="hooktide"')
+    if (problem.status === 503) reply.header('retry-after', '1')
+    return reply.code(problem.status).type('application/problem+json; charset=utf-8').send(JSON.stringify(problem))
+  }
   const app = fastify({
     logger: false,
     bodyLimit: Math.ceil(options.maxEventBytes * 1.4) + 64 * 1024,
@@ -75,6 +82,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServer> {
     exposeHeadRoutes: false,
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
+    frameworkErrors: (error, request, reply) => void refuse(error, request, reply),
     genReqId: (request) => givenId(request.headers['x-request-id']) ?? randomUUID(),
   })
   const found: { method: string; url: string; route: ApiRoute | null }[] = []
@@ -107,13 +115,6 @@ export async function startApi(options: ApiOptions): Promise<ApiServer> {
     }
   })
 
-  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const problem = problemOf(error, request.id)
-    if (problem.status >= 500) failures.note(request, error)
-    if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="hooktide"')
-    if (problem.status === 503) reply.header('retry-after', '1')
-    return reply.code(problem.status).type('application/problem+json; charset=utf-8').send(JSON.stringify(problem))
-  }
   app.setErrorHandler(refuse)
   app.setNotFoundHandler((request, reply) =>
     refuse(

@@ -1,4 +1,4 @@
-import { startApi } from '../api/server.ts'
+import { type ApiServer, startApi } from '../api/server.ts'
 import { TokenSource } from '../api/token-source.ts'
 import { version } from '../cli/version.ts'
 import { HooktideError } from '../core/error.ts'
@@ -21,6 +21,7 @@ const patienceMs = 8_000
 
 export interface ApiRole {
   readonly port: number
+  readonly routes: ApiServer['routes']
   close(): Promise<void>
 }
 
@@ -66,6 +67,7 @@ export async function startApiRole(options: ServiceOptions, kafka: Kafka, admin:
     observer.log('info', 'api.listening', { host: listen.host, port: server.port, auth })
     return {
       port: server.port,
+      routes: server.routes,
       async close() {
         // Long work ends with what it has, and is answered.
         ending.abort()

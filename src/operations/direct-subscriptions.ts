@@ -4,7 +4,7 @@ import type { Caller, SubscriptionOperations, WrittenSubscription } from './cont
 import { refuseBlocked } from './endpoint-guard.ts'
 import { verifyEndpoints } from './endpoint-verify.ts'
 import type { OperationParts } from './parts.ts'
-import { isMap, newId, refuseMasked, sameId } from './subscription-input-rules.ts'
+import { isMap, newId, nothingRemoved, refuseMasked, sameId } from './subscription-input-rules.ts'
 import { planSubscriptions, withKept } from './subscription-plan.ts'
 import { rotated } from './subscription-secret.ts'
 import { found, type SubscriptionSnapshot, type SubscriptionTable } from './subscription-store.ts'
@@ -155,9 +155,7 @@ export function directSubscriptions(parts: OperationParts, caller: Caller): Subs
       const table = mine(snapshot.table)
       const unknown = ids.filter((id) => !table.has(id))
       if (unknown.length > 0) {
-        throw new HooktideError('not-found', `there is no subscription ${unknown.join(', ')}; nothing was removed`, {
-          remedy: '`hooktide subscriptions list` shows those there are.',
-        })
+        throw nothingRemoved(unknown)
       }
       if (ifVersion !== undefined) for (const id of ids) expect(id, snapshot, ifVersion)
       await store.write(

@@ -1,7 +1,8 @@
 import { HooktideError } from '../core/error.ts'
 import type { Subscription } from '../core/subscription.ts'
 import type { ApiClient } from './api-client.ts'
-import type { SubscriptionOperations, WrittenSubscription } from './contract.ts'
+import type { SubscriptionList, SubscriptionOperations, WrittenSubscription } from './contract.ts'
+import { nothingRemoved } from './subscription-input-rules.ts'
 
 export function remoteSubscriptions(api: ApiClient): SubscriptionOperations {
   const at = (id: string, what = '') => `/subscriptions/${encodeURIComponent(id)}${what}`
@@ -36,7 +37,10 @@ export function remoteSubscriptions(api: ApiClient): SubscriptionOperations {
     rotateSecret: (id, options) => write('POST', at(id, '/rotate-secret'), options),
     async remove(ids, ifVersion = '*') {
       // All of them must be there before one is removed.
-      for (const id of ids) await api.get(at(id))
+      const { subscriptions, unreadable } = await api.get<SubscriptionList>('/subscriptions')
+      const known = new Set([...subscriptions, ...unreadable].map(({ id }) => id))
+      const unknown = ids.filter((id) => !known.has(id))
+      if (unknown.length > 0) throw nothingRemoved(unknown)
       for (const id of ids) await api.ask('DELETE', at(id), { headers: { 'if-match': matching(ifVersion) } })
       return { removed: ids }
     },

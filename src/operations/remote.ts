@@ -4,6 +4,7 @@ import type {
   DeadPage,
   DeliveryOperations,
   EventOperations,
+  LineChoiceInput,
   LineOperations,
   Operations,
   OrderInput,
@@ -26,12 +27,17 @@ export interface RemoteParts extends ApiAccess {
 export function remoteOperations(parts: RemoteParts): Operations {
   const api = new ApiClient(parts)
   const signed = ({ by, reason, forMs }: OrderInput) => ({ by: by ?? parts.by, reason, forMs })
-  const redrive = (input: RedriveInput) => redriven(api, input, parts.signal)
+  const redrive = ({ ids, subscription, reason, since, cursor, perSecond, dryRun }: RedriveInput) => {
+    // Whether everything is meant was asked where the command was given.
+    const all = ids.length === 0
+    return redriven(api, { ids, subscription, reason, since, cursor, perSecond, dryRun, all }, parts.signal)
+  }
   return {
     subscriptions: remoteSubscriptions(api),
     deliveries: remoteDeliveries(api, signed),
     dead: {
-      list: (filter) => deadPages(api, { ...filter }, parts.signal),
+      list: ({ subscription, reason, since, cursor, limit }) =>
+        deadPages(api, { subscription, reason, since, cursor, limit }, parts.signal),
       show: (id, subscription) => api.get(`/dead/${encodeURIComponent(id)}`, { subscription }),
       redrive,
     },
@@ -72,15 +78,20 @@ function remoteDeliveries(api: ApiClient, signed: (input: OrderInput) => object)
 
 function remoteLines(api: ApiClient, signed: (input: OrderInput) => object): LineOperations {
   return {
-    list: (filter) => api.get('/lines', { ...filter }),
-    show: (choice, limit) => api.get('/line', { ...choice, limit }),
-    release: (choice, input) => api.post('/line/release', { ...choice, ...signed(input) }),
-    skip: (choice, input) => api.post('/line/skip', { ...choice, dead: input.dead, ...signed(input) }),
+    list: ({ subscription, state, limit }) => api.get('/lines', { subscription, state, limit }),
+    show: (choice, limit) => api.get('/line', { ...which(choice), limit }),
+    release: (choice, input) => api.post('/line/release', { ...which(choice), ...signed(input) }),
+    skip: (choice, input) => api.post('/line/skip', { ...which(choice), dead: input.dead, ...signed(input) }),
     cancel(choice, input) {
       const { dead, confirmed } = input
-      return api.post('/line/cancel', { ...choice, dead, confirmed, ...signed(input) })
+      return api.post('/line/cancel', { ...which(choice), dead, confirmed, ...signed(input) })
     },
   }
+}
+
+/** Callers pass more than is asked for; the API refuses what it does not know. */
+function which({ line, subscription, key }: LineChoiceInput) {
+  return { line, subscription, key }
 }
 
 /** A page may be short because the scan took too long: the next ones are asked for until it is full. */
@@ -102,7 +113,11 @@ async function deadPages(
 }
 
 /** The API redrives for some seconds a call; this goes on until all is done. */
-async function redriven(api: ApiClient, input: RedriveInput, signal: AbortSignal): Promise<RedriveReport> {
+async function redriven(
+  api: ApiClient,
+  input: RedriveInput & { readonly all: boolean },
+  signal: AbortSignal,
+): Promise<RedriveReport> {
   let report = await api.post<RedriveReport>('/redrives', input)
   while (report.cursor !== null && !signal.aborted) {
     const { cursor } = report

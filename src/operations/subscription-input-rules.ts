@@ -24,3 +24,9 @@ export function refuseMasked(input: unknown): void {
   if (problems.length === 0) return
   throw new HooktideError('subscription.invalid', 'the subscription holds what was hidden', { problems })
 }
+
+export function nothingRemoved(unknown: readonly string[]): HooktideError {
+  return new HooktideError('not-found', `there is no subscription ${unknown.join(', ')}; nothing was removed`, {
+    remedy: '`hooktide subscriptions list` shows those there are.',
+  })
+}

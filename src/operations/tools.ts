@@ -6,6 +6,9 @@ import type { MasterKey, MasterKeys, SealedSecret, SecretPlain } from '../core/s
 import type { Secret } from '../core/secret.ts'
 import type { Subscription } from '../core/subscription.ts'
 
+/** `key`: it must hold a signing secret; `text`: anything. */
+export type ResolveSecret = (ref: string, as?: 'key' | 'text') => Result<unknown>
+
 /** What operations need to know of secrets without seeing how they are kept. */
 export interface SecretTools {
   /** The keys behind `secrets.masterKeyRef`. */
@@ -13,7 +16,7 @@ export interface SecretTools {
   newSigningSecret(): Secret
   seal(plain: SecretPlain, master: MasterKey): SealedSecret
   /** Says of a reference whether it can be resolved here; `sealed` are the records of the `secrets` topic, in log order. */
-  resolver(config: Config, sealed: Iterable<Pick<InRecord, 'key' | 'value'>>): (ref: string) => Result<unknown>
+  resolver(config: Config, sealed: Iterable<Pick<InRecord, 'key' | 'value'>>): ResolveSecret
 }
 
 /** What operations need to know of endpoints: the service's own rules and ways, asked once. */

@@ -148,9 +148,9 @@ test('/readyz says 503 `stopping` while it drains, /healthz stays well, and what
 
 test('/healthz fails when nothing is settled although work is ready, or a lane can not be gained, and says so; idleness and progress are well', () => {
   let now = 0
-  const executor = { completed: 0, ready: 0 }
+  const executor = { completed: 0, startable: 0 }
   const lanes: { status: string }[] = []
-  const pipeline = { executor, deliverer: { lanes } } as unknown as Pipeline
+  const pipeline = { executor, deliverer: { lanes }, leaseAgeMs: () => 0 } as unknown as Pipeline
   const health = new PipelineHealth(
     pipeline,
     { ...realClock, mono: () => now },
@@ -161,7 +161,7 @@ test('/healthz fails when nothing is settled although work is ready, or a lane c
     return health.check()
   }
   expect(after(100_000)).toEqual({ ok: true, reasons: [] })
-  executor.ready = 5
+  executor.startable = 5
   expect(after(29_000).ok).toBe(true)
   executor.completed++
   expect(after(29_000).ok).toBe(true)
@@ -169,7 +169,7 @@ test('/healthz fails when nothing is settled although work is ready, or a lane c
   expect(after(2_000)).toEqual({ ok: false, reasons: ['5 deliveries are ready and none has been settled for 31 s'] })
   executor.completed++
   expect(after(1).ok).toBe(true)
-  executor.ready = 0
+  executor.startable = 0
   lanes.push({ status: 'gaining' }, { status: 'running' })
   expect(after(1).ok).toBe(true)
   expect(after(61_000)).toEqual({

@@ -25,7 +25,7 @@ export function createSecretTools(env: Readonly<Record<string, string | undefine
       })
       for (const record of records) sealed.apply(record)
       const secrets = new SigningSecrets({ references, sealed, clock, observer: silent })
-      return (ref) => secrets.resolve(ref)
+      return (ref, as = 'key') => (as === 'text' ? secrets.resolveText(ref) : secrets.resolve(ref))
     },
   }
 }

@@ -2,6 +2,7 @@ import { mostHops, worstHops } from '../config/checks.ts'
 import { formatDuration } from '../config/units.ts'
 import type { Config } from '../config.ts'
 import { ClockOffset } from '../core/clock-offset.ts'
+import { endpointRefs } from '../core/endpoint-settings.ts'
 import { HooktideError, messageOf } from '../core/error.ts'
 import { guardPolicy } from '../core/guard-policy.ts'
 import { emptyHeaders, type InRecord } from '../core/record.ts'
@@ -160,9 +161,13 @@ export async function checkSecrets(
     if (!current.some(({ fromMs }) => (fromMs ?? 0) <= nowMs)) {
       found.push(bad(`${id}: no secret signs now`, `Run \`hooktide subscriptions rotate-secret ${id}\`.`))
     }
-    for (const { ref } of current) {
+    const wanted = [
+      ...current.map(({ ref }) => ({ ref, as: 'key' as const })),
+      ...endpointRefs(entry.value).map((ref) => ({ ref, as: 'text' as const })),
+    ]
+    for (const { ref, as } of wanted) {
       refs.add(ref)
-      const key = resolve(ref)
+      const key = resolve(ref, as)
       if (key.ok) continue
       const elsewhere = ref.startsWith('env:') ? ' If only the service has it, run doctor with its environment.' : ''
       found.push(bad(`${id}: ${key.reason}`, `Nothing is delivered to it until this is right.${elsewhere}`))

@@ -54,6 +54,19 @@ export interface EndpointSettings {
   readonly rateLimit?: EndpointRate
 }
 
+/** Every reference in them. */
+export function endpointRefs({ auth, tls, legacySignature }: EndpointSettings): string[] {
+  return [
+    auth?.basic?.passwordRef,
+    auth?.bearer?.tokenRef,
+    auth?.oauth2?.clientSecretRef,
+    tls?.certRef,
+    tls?.keyRef,
+    tls?.caRef,
+    legacySignature?.secretRef,
+  ].filter((ref) => ref !== undefined)
+}
+
 /** What the schema can't tell: one problem per field, nothing of a secret in any. `data` may be anything. */
 export function endpointProblems(data: Readonly<Record<string, unknown>>, guard: GuardPolicy): Problem[] {
   const problems: Problem[] = []

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { unsetFields } from '../../src/cli/endpoint-options.ts'
 import { type FieldOptions, fieldsOf, withFieldOptions } from '../../src/cli/subscription-fields.ts'
+import { endpointRefs } from '../../src/core/endpoint-settings.ts'
 import { validateSubscriptionInput } from '../../src/schema/subscription-input.ts'
 
 function fields(line: string): Record<string, unknown> {
@@ -93,4 +94,18 @@ test('--unset takes away known fields only, and none that is given', () => {
   expect(unsetFields({ unset: ['auth', 'rateLimit'] }, {})).toEqual(['auth', 'rateLimit'])
   expect(() => unsetFields({ unset: ['url'] }, {})).toThrow(/no such field/)
   expect(() => unsetFields({ unset: ['auth'] }, { auth: {} })).toThrow(/both given/)
+})
+
+test('every reference among the settings is known to whoever checks them', () => {
+  const ref = (name: string) => `env:${name}`
+  const tls = { certRef: ref('C'), keyRef: ref('K'), caRef: ref('A') }
+  const legacySignature = { header: 'X-Sig', secretRef: ref('L') }
+  const rest = ['env:C', 'env:K', 'env:A', 'env:L']
+  const auths = [
+    { basic: { username: 'u', passwordRef: ref('X') } },
+    { bearer: { tokenRef: ref('X') } },
+    { oauth2: { tokenUrl: 'https://id.test/', clientId: 'c', clientSecretRef: ref('X') } },
+  ]
+  for (const auth of auths) expect(endpointRefs({ auth, tls, legacySignature })).toEqual(['env:X', ...rest])
+  expect(endpointRefs({ contentType: 'text/plain' })).toEqual([])
 })

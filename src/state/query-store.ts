@@ -64,12 +64,15 @@ export class QueryStore implements StateStore {
     const db = await this.#db()
     const limit = pageLimit(page)
     const after = page.cursor === null ? null : (decodeCursor(page.cursor, ['string'])[0] as string)
-    let select = db
-      .selectFrom(query.failing === true ? 'health' : 'counts')
-      .select('subscription')
-      .distinct()
+    let select = db.selectFrom('counts').select('subscription').distinct()
+    if (query.failing === true) {
+      select = select.where(
+        'subscription',
+        'in',
+        db.selectFrom('health').select('subscription').where('consecutive', '>', 0),
+      )
+    }
     if (query.tenant !== undefined) select = select.where('tenant', '=', query.tenant)
-    if (query.failing === true) select = select.where('consecutive' as never, '>', 0 as never)
     if (after !== null) select = select.where('subscription', '>', after)
     const ids = await select
       .orderBy('subscription')

@@ -16,7 +16,7 @@ export interface Names {
   readonly groupPrefix: string
 }
 
-export type Role = 'router' | 'deliverer' | 'cli' | 'admin'
+export type Role = 'router' | 'deliverer' | 'projector' | 'cli' | 'admin'
 
 /** What each role reads and writes; docs/security-kafka.md says the same in commands. */
 export const uses: Readonly<Record<Role, { readonly reads: readonly string[]; readonly writes: readonly string[] }>> = {
@@ -26,6 +26,10 @@ export const uses: Readonly<Record<Role, { readonly reads: readonly string[]; re
     reads: ['deliveries', '{tier}', 'parked', 'lane-state', 'subscriptions', 'secrets', 'control'],
     // subscriptions: an endpoint that answers 410 is disabled.
     writes: ['deliveries', '{tier}', 'parked', 'lane-state', 'dead', 'attempts', 'rejected', 'subscriptions'],
+  },
+  projector: {
+    reads: ['deliveries', '{tier}', 'parked', 'dead', 'attempts', 'control', 'subscriptions'],
+    writes: [],
   },
   cli: {
     reads: ['subscriptions', 'secrets', 'control', 'deliveries', '{tier}', 'parked', 'dead', 'attempts', 'rejected'],
@@ -66,7 +70,7 @@ export function leastAcls(role: Role, names: Names): Acl[] {
     return { resource: 'group', name: names.groupPrefix, prefixed: true, operation }
   }
   if (role === 'cli') acls.push(group('DESCRIBE'))
-  else acls.push(group('READ'))
+  else if (role !== 'projector') acls.push(group('READ'))
   if (role === 'deliverer') acls.push({ ...group('WRITE'), resource: 'transactional-id' })
   return acls
 }

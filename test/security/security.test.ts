@@ -19,7 +19,7 @@ const settings = {
   tiers: [{ name: 'retry-1s', delayMs: 1000 }],
   replication: null,
 }
-const roles = ['router', 'deliverer', 'cli', 'admin'] as const
+const roles = ['router', 'deliverer', 'projector', 'cli', 'admin'] as const
 
 /** One user with all a role needs, and one for each ACL, who lacks it. */
 const users = roles.flatMap((role) => {
@@ -142,6 +142,13 @@ const work: Record<Role, (user: string, clients: ReturnType<typeof clientsOf>) =
     const [committed] = await kafka.offsets.committed(group, [at])
     expect(committed).toMatchObject({ offset: 0, metadata: 'm' })
   },
+  async projector(_user, { kafka, admin }) {
+    await verifyTopics(admin, specs)
+    const topics = topicsOf(uses.projector.reads, specs)
+    await read(kafka, topics)
+    const reader = kafka.reader()
+    for (const topic of topics) await reader.starts(topic)
+  },
   async cli(_user, { kafka, admin }) {
     await verifyTopics(admin, specs)
     await read(kafka, topicsOf(uses.cli.reads, specs))
@@ -248,9 +255,10 @@ describe.skipIf(noJava).each(roles)('the least ACLs of %s', (role) => {
 
 test('docs/security-kafka.md grants exactly these', () => {
   const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'security-kafka.md'), 'utf8')
-  for (const role of ['router', 'deliverer', 'cli'] as const) {
+  for (const role of ['router', 'deliverer', 'projector', 'cli'] as const) {
     const section = text.split(`### ${role}\n`)[1]?.split('\n### ')[0] ?? ''
-    const listed = (word: string) => new RegExp(`^${word}="([^"]*)"`, 'm').exec(section)?.[1]?.split(' ').sort()
+    const listed = (word: string) =>
+      new RegExp(`^${word}="([^"]*)"`, 'm').exec(section)?.[1]?.split(' ').filter(Boolean).sort()
     const named = (words: readonly string[]) =>
       words.map((word) => word.replace('{events}', '$EVENTS').replace('{tier}', '$TIERS')).sort()
     expect([role, listed('reads'), listed('writes')]).toEqual([role, named(uses[role].reads), named(uses[role].writes)])

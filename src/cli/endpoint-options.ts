@@ -37,6 +37,10 @@ const unsettable = [
   'maxInFlight',
   'retry',
   'onDead',
+  'filter',
+  'transform',
+  'whileDisabled',
+  'disableAfterMs',
   'description',
 ] as const
 

@@ -17,8 +17,10 @@ import { produceCommand } from './produce.ts'
 import { stateCommand } from './state.ts'
 import { statusCommand } from './status.ts'
 import { withPauseCommands } from './subscription-pause.ts'
+import { withTryCommand } from './subscription-try.ts'
 import { subscriptionsCommand } from './subscriptions.ts'
 import { tiersCommand } from './tiers.ts'
+import { tokensCommand } from './tokens.ts'
 import { topicsCommand } from './topics.ts'
 import { upCommand } from './up.ts'
 import { version, versionCommand } from './version.ts'
@@ -64,7 +66,7 @@ function commands(context: CommandContext): Command[] {
       print: context.print,
       exit: (code) => context.deps.setExitCode(code),
     }),
-    withPauseCommands(subscriptionsCommand(context), context),
+    withTryCommand(withPauseCommands(subscriptionsCommand(context), context), context),
     endpointsCommand(context),
     produceCommand(context),
     listenCommand(context),
@@ -75,6 +77,7 @@ function commands(context: CommandContext): Command[] {
     deliveriesCommand(context),
     linesCommand(context),
     tiersCommand(context),
+    tokensCommand(context),
     controlCommand(context),
     doctorCommand(context),
     configCommand(context),

@@ -11,6 +11,7 @@ Examples:
   hooktide subscriptions add --url https://example.com/hook --secret kafka:new
   hooktide subscriptions add --url https://example.com/hook --secret env:HOOK --verify       active once it answers a challenge
   hooktide subscriptions add --url https://example.com/hook --secret env:HOOK --rate 20 --bearer-token env:TOKEN
+  hooktide subscriptions add --url https://example.com/hook --secret env:HOOK --filter '{"body.total": {"$gte": 100}}'
   hooktide subscriptions add --id billing --url https://example.com/hook --types 'order.*,invoice.paid' \\
     --ordering subscription --secret env:BILLING_SECRET --header 'X-Team: billing'${codes}`,
   list: `

@@ -14,6 +14,10 @@ export interface FieldOptions extends EndpointOptions {
   readonly maxInFlight?: number
   readonly maxAttempts?: number
   readonly onDead?: string
+  readonly filter?: unknown
+  readonly transform?: unknown
+  readonly whileDisabled?: string
+  readonly disableAfter?: number
   readonly status?: string
   readonly reason?: string
   readonly description?: string
@@ -39,9 +43,23 @@ export function withFieldOptions(command: Command): Command {
     .addOption(
       new Option('--on-dead <what>', 'what an ordered line does behind a dead head').choices(['continue', 'block']),
     )
+    .option('--filter <json>', 'only events that pass, e.g. \'{"body.total": {"$gte": 100}}\'', jsonArgument)
+    .option('--transform <json>', 'template of the body, e.g. \'{"id": {"$path": "body.id"}}\'', jsonArgument)
+    .addOption(
+      new Option('--while-disabled <what>', 'what becomes of events while it is disabled').choices(['hold', 'drop']),
+    )
+    .option('--disable-after <duration>', 'disabled after failing for so long; 0: never', durationArgument)
     .addOption(new Option('--status <status>', 'whether it is delivered to').choices(['active', 'paused', 'disabled']))
     .option('--reason <text>', 'why it is paused or disabled')
     .option('--description <text>', 'for people')
+}
+
+function jsonArgument(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new InvalidArgumentError('Write JSON; in a file for `subscriptions apply` it can be YAML.')
+  }
 }
 
 function headerArgument(text: string, before: readonly string[] | undefined): readonly string[] {
@@ -59,6 +77,10 @@ export function fieldsOf(options: FieldOptions): Record<string, unknown> {
     timeoutMs: options.timeout,
     maxInFlight: options.maxInFlight,
     onDead: options.onDead,
+    filter: options.filter,
+    transform: options.transform === undefined ? undefined : { template: options.transform },
+    whileDisabled: options.whileDisabled,
+    disableAfterMs: options.disableAfter,
     status: options.status,
     statusReason: options.reason,
     description: options.description,

@@ -19,6 +19,7 @@ export function withPauseCommands(subscriptions: Command, context: CommandContex
 
   subscriptions
     .command('resume')
+    .alias('enable')
     .description('go on with a paused or disabled subscription: all that waits is delivered, in order')
     .argument('<id>')
     .option('--json', 'print JSON')
@@ -51,5 +52,6 @@ Examples:
   resume: `
 Examples:
   hooktide subscriptions resume billing
+  hooktide subscriptions enable billing            the same, for one that was disabled
   hooktide subscriptions resume billing --json${codes}`,
 }

@@ -31,16 +31,22 @@ export async function openOperations<T>(
   return context.withCluster(async ({ kafka, admin }, config) => {
     const names = topicNames(config)
     const { clock, signal, secrets, endpoints } = deps
+    // Its database is opened by the first question, and only where a delivery state is kept.
+    const state = config.state.enabled ? deps.state(config) : null
     const parts = {
       ...{ config, clock, kafka, admin, secrets, endpoints, signal },
       subscriptions: new SubscriptionStore(kafka, names.subscriptions, clock),
       control: new ControlStore(kafka, names.control, clock),
-      state: null,
+      state: state?.store ?? null,
       progress: createProgress(deps.stderr, clock),
       patienceMs: null,
       fetchText: (page: string, timeoutMs: number) => deps.fetchText(page, timeoutMs),
     }
-    return run(directOperations(parts, { tenant: null, by: operatorOf(deps.env) }))
+    try {
+      return await run(directOperations(parts, { tenant: null, by: operatorOf(deps.env) }))
+    } finally {
+      await state?.close()
+    }
   })
 }
 

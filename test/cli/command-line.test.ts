@@ -51,7 +51,7 @@ describe('usage errors exit 2 and say what to write', () => {
     ],
     [
       ['up', '--roles', 'router,deliver'],
-      `error: option '--roles <roles>' argument 'router,deliver' is invalid. "deliver" is no role; write router, deliverer, projector, or several of them. Did you mean deliverer?\n`,
+      `error: option '--roles <roles>' argument 'router,deliver' is invalid. "deliver" is no role; write router, deliverer, projector, api, or several of them. Did you mean deliverer?\n`,
     ],
     [
       ['dead', 'redrive'],

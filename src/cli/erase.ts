@@ -17,9 +17,7 @@ interface EraseOptions {
 export function eraseCommand(context: CommandContext): Command {
   const { deps, print, printJson } = context
   return new Command('erase')
-    .description(
-      'Erase a subscription, a tenant or an event: tables, secrets, orders, state. Says what the log keeps until when',
-    )
+    .description('Erase a subscription, a tenant or an event, and say what the log keeps until when')
     .option('--subscription <id>', 'the subscription, its secrets, its orders, its rows')
     .option('--tenant <tenant>', 'all of that, for every subscription of the tenant')
     .option('--event <id>', 'the rows of the deliveries of this event')
@@ -78,7 +76,7 @@ Examples:
   hooktide erase --subscription billing --dry-run
   hooktide erase --tenant acme
   hooktide erase --event 8f14e45f
-Nothing can be taken out of the middle of a log: topics that are not compacted hold what they hold until their retention takes
-it, and a state that is rebuilt before then shows it again. Deliveries that still wait for an erased subscription are cancelled;
-when they are, run it once more. Producers' own topics are theirs.
+Nothing can be taken out of the middle of a log: topics that are not compacted hold what they hold until their
+retention takes it, and a state that is rebuilt before then shows it again. Deliveries that still wait for an erased
+subscription are cancelled; when they are, run it once more. Producers' own topics are theirs.
 Exit codes: 0 done, 1 it failed, 2 wrong usage`

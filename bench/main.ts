@@ -4,6 +4,7 @@ import { drip } from './drip.ts'
 import { guard, sign } from './endpoint-costs.ts'
 import { benchFilter } from './filter.ts'
 import { head } from './head.ts'
+import { ingest } from './ingest.ts'
 import { latency } from './latency.ts'
 import { lateness } from './lateness.ts'
 import { load, machine } from './machine.ts'
@@ -32,6 +33,7 @@ const scenarios: readonly Scenario[] = [
   head,
   scheduled,
   drip,
+  ingest,
   guard,
   sign,
   tls,

@@ -73,6 +73,7 @@ export interface WorldOptions {
   readonly deliverer?: object
   readonly retry?: object
   readonly http?: object
+  readonly api?: object
   /** Subscriptions; each takes events of the type that is its id. */
   readonly subscriptions: (origin: string) => readonly Pick<Subscription, 'id' | 'url' | 'ordering' | 'maxInFlight'>[]
 }
@@ -127,6 +128,7 @@ export class World {
       deliverer: { ...options.deliverer },
       retry: { ...options.retry },
       http: { allowHttp: true, allowPrivate: ['127.0.0.1'], ...options.http },
+      api: { ...options.api },
       observe: { port: 0 },
     }
     const access = Object.entries(process.env).filter(([name]) => /^HOOKTIDE_(KAFKA_(SSL|SASL)|SECRETS)_/.test(name))

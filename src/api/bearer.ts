@@ -16,7 +16,9 @@ export function bearerOf(authorization: string | undefined, tokens: TokenSource 
   const [, presented] = /^bearer +([\x21-\x7e]{1,512})$/i.exec(authorization ?? '') ?? []
   const token = presented === undefined ? null : tokens.find(presented)
   if (token !== null) {
-    return { caller: { tenant: token.tenant, by: `token ${token.name}`, named: true }, scopes: token.scopes }
+    const { name, tenant, scopes } = token
+    const references = tenant !== null ? 'own' : scopes.includes('secrets') ? 'all' : 'signing'
+    return { caller: { tenant, by: `token ${name}`, named: true, references }, scopes }
   }
   throw new HooktideError(
     'unauthorized',

@@ -26,6 +26,11 @@ export interface Caller {
   readonly by: string
   /** `by` is known for certain (a token's name): what the caller says of itself stands beside it, not in its place. */
   readonly named?: boolean
+  /**
+   * Secrets of the service that subscriptions may be made to use: all; `signing`: to sign with only; `own`: none but what is
+   * made for them. All by default.
+   */
+  readonly references?: 'all' | 'signing' | 'own'
 }
 
 /**

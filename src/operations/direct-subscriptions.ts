@@ -4,6 +4,7 @@ import type { Caller, SubscriptionOperations, WrittenSubscription } from './cont
 import { refuseBlocked } from './endpoint-guard.ts'
 import { verifyEndpoints } from './endpoint-verify.ts'
 import type { OperationParts } from './parts.ts'
+import { refuseReferences } from './reference-rules.ts'
 import { isMap, newId, nothingRemoved, refuseMasked, sameId } from './subscription-input-rules.ts'
 import { planSubscriptions, withKept } from './subscription-plan.ts'
 import { rotated } from './subscription-secret.ts'
@@ -54,6 +55,7 @@ export function directSubscriptions(parts: OperationParts, caller: Caller): Subs
       const snapshot = await store.snapshot()
       const existing = expect(id, snapshot, ifVersion)
       const checked = await decide(existing)
+      refuseReferences(caller, existing, checked)
       const moved = checked.url !== existing.url
       const notes = moved ? await refuseBlocked(parts, [checked]) : []
       return write(checked, snapshot, notes, moved && parts.config.endpoints.challenge === 'on')
@@ -109,6 +111,7 @@ export function directSubscriptions(parts: OperationParts, caller: Caller): Subs
         }
         refuseMasked(input)
         const checked = checkedInput(forCaller(input), { nowMs: clock.now(), id, guard: guardOf(parts) })
+        refuseReferences(caller, undefined, checked)
         return write(checked, snapshot, await refuseBlocked(parts, [checked]), verify)
       })
     },
@@ -180,6 +183,11 @@ export function directSubscriptions(parts: OperationParts, caller: Caller): Subs
           details: plan.problems,
           remedy: 'Correct every line named.',
         })
+      }
+      for (const { id, subscription } of plan.items) {
+        const before = table.get(id)
+        if (subscription !== null)
+          refuseReferences(caller, before?.ok === true ? before.value : undefined, subscription)
       }
       const asked = newEndpoints(plan)
       const notes = [...(await refuseBlocked(parts, asked))]

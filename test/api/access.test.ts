@@ -118,12 +118,11 @@ describe('every route', () => {
 })
 
 test('a tenant writes for itself, whether it says so or not, and never for another', async () => {
-  const body = { url: 'http://127.0.0.1:18080/', secrets: [{ ref: 'env:SIGNING' }] }
+  const body = { url: 'http://127.0.0.1:18080/', secrets: [{ ref: 'kafka:new' }] }
   const mine = await world.ask('POST', '/v1/subscriptions', { token: tokens.acme, body })
   expect(mine.body.subscription.tenant).toBe('acme')
   const theirs = await world.ask('POST', '/v1/subscriptions', {
-    token: tokens.acme,
-    body: { ...body, tenant: 'globex' },
+    ...{ token: tokens.acme, body: { ...body, tenant: 'globex' } },
   })
   expect(theirs.status).toBe(403)
   const moved = await world.ask('PATCH', '/v1/subscriptions/acme-one', {
@@ -135,4 +134,39 @@ test('a tenant writes for itself, whether it says so or not, and never for anoth
 test('a secret is made only for who may have one, and told once', async () => {
   const body = { url: 'http://127.0.0.1:18080/', secrets: [{ ref: 'kafka:new' }] }
   expect((await world.ask('POST', '/v1/subscriptions', { token: tokens.writer, body })).status).toBe(403)
+  const made = await world.ask('POST', '/v1/subscriptions', { body })
+  const [{ ref, secret }] = made.body.newSecrets
+  expect([ref, secret]).toEqual([expect.stringMatching(/^kafka:/), expect.stringMatching(/^whsec_/)])
+  const path = `/v1/subscriptions/${made.body.subscription.id}`
+  expect((await world.ask('GET', path)).text).not.toContain(secret)
+  const rotated = await world.ask('POST', `${path}/rotate-secret`, { token: tokens.keeper })
+  expect(rotated.body.newSecrets).toHaveLength(1)
+  expect(rotated.body.newSecrets[0].secret).not.toBe(secret)
+})
+
+test('secrets of the service can not be had sent to a URL by who was not given them', async () => {
+  const stolen = { auth: { bearer: { tokenRef: 'env:MASTER' } } }
+  const url = 'http://127.0.0.1:18080/'
+  const change = (token: string, body: object, id = 'acme-one') =>
+    world.ask('PATCH', `/v1/subscriptions/${id}`, { token, body, headers: { 'if-match': '*' } })
+  for (const token of [tokens.acme, tokens.writer]) {
+    const answer = await change(token, stolen)
+    expect([answer.status, answer.body.errors[0].field]).toEqual([403, 'auth.bearer.tokenRef'])
+    expect(answer.text).not.toContain('MASTER')
+  }
+  for (const ref of ['env:MASTER', 'file:/etc/passwd', 'kafka:globex-one.1']) {
+    const secrets = [{ ref }]
+    const asked = [
+      world.ask('POST', '/v1/subscriptions', { token: tokens.acme, body: { url, secrets } }),
+      change(tokens.acme, { secrets }),
+      world.ask('POST', '/v1/subscriptions/acme-one/rotate-secret', { token: tokens.acme, body: { ref } }),
+      world.ask('POST', '/v1/subscriptions/apply', {
+        ...{ token: tokens.acme, body: { subscriptions: [{ id: 'acme-two', url, secrets }] } },
+      }),
+    ]
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([403, 403, 403, 403])
+  }
+  // What an operator has set stays when its tenant changes something else.
+  expect((await change(tokens.operator, stolen)).status).toBe(200)
+  expect((await change(tokens.acme, { description: 'mine' })).status).toBe(200)
 })

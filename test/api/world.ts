@@ -60,6 +60,8 @@ export async function apiWorld(more: Record<string, string> = {}): Promise<ApiWo
     HOOKTIDE_API_TOKENS: JSON.stringify(entries),
     HOOKTIDE_HTTP_ALLOW_HTTP: 'true',
     HOOKTIDE_HTTP_ALLOW_PRIVATE: '127.0.0.0/8',
+    HOOKTIDE_SECRETS_MASTER_KEY_REF: 'env:MASTER',
+    MASTER: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
     SIGNING: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     ...more,
   })

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { createCallApi } from './app/call-api.ts'
 import { createEndpointTools } from './app/endpoint-tools.ts'
 import { fetchText } from './app/fetch-text.ts'
+import { openObjects } from './app/object-store.ts'
 import { processOutput } from './app/process-output.ts'
 import { createSecretTools } from './app/secret-tools.ts'
 import { createStateTools } from './app/state-tools.ts'
@@ -99,6 +100,7 @@ const deps: CliDeps = {
   secrets: createSecretTools(process.env, clock),
   state: (config) => createStateTools(config, process.env, { clock, observer: commandObserver() }),
   endpoints: createEndpointTools(process.env, clock),
+  objects: openObjects,
   fetchText: (url, timeoutMs) => fetchText(clock, url, timeoutMs),
   callApi: createCallApi(clock),
   startService: runService,

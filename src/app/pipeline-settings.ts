@@ -36,6 +36,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
     router: {
       maxBytes: router.maxEventBytes,
       maxHeaders: router.maxHeaders,
+      maxClaimBytes: config.objects.maxBytes,
       maxWaitingRecords: 4_000,
       maxWaitingBytes: 8 * 1024 * 1024,
       maxWriteBytes: 4 * 1024 * 1024,
@@ -75,6 +76,8 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       disableAfterMs: config.subscriptions.disableAfterMs,
       failingAfterMs: config.subscriptions.failingAfterMs,
     },
+    totalTimeoutMs: config.http.totalTimeoutMs,
+    claims: { maxOpenBytes: config.objects.maxOpenBytes, fetchMs: config.objects.fetchTimeoutMs },
     reservedTypes: config.operationalEvents.enabled ? config.operationalEvents.typePrefix : null,
     deadCredit: deliverer.deadCredit,
     span: { ...spanLimits, max: powerOfTwo(deliverer.spanOffsets) },

@@ -20,6 +20,7 @@ import { SigningSecrets } from '../secrets/signing-secrets.ts'
 import { startApiRole } from './api.ts'
 import { PipelineHealth } from './health.ts'
 import { kafkaOptions } from './kafka-options.ts'
+import { openObjects } from './object-store.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
 import { startProjector } from './projector.ts'
 import { senderOptions } from './sender-options.ts'
@@ -141,6 +142,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       sender,
       secrets,
       accesses,
+      objects: openObjects(config),
       decodeSubscription,
       decodeControl,
       decodeLaneState,

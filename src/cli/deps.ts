@@ -3,6 +3,7 @@ import type { CallApi } from '../operations/api-client.ts'
 import type { Cluster } from '../operations/cluster.ts'
 import type { StateTools } from '../operations/state-tools.ts'
 import type { EndpointTools, SecretTools } from '../operations/tools.ts'
+import type { Objects } from '../ports/objects.ts'
 import type { Clock } from '../ports.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -45,6 +46,8 @@ export interface CliDeps {
   /** The delivery state of this configuration, for one command. */
   state(config: Config): StateTools
   readonly endpoints: EndpointTools
+  /** The object store of this configuration; null: there is none. */
+  objects(config: Config): Objects | null
   /** Text behind an http URL (an instance's /metrics); rejects when there is none within the time. */
   fetchText(url: string, timeoutMs: number): Promise<string>
   /** One request to the API of a service. */

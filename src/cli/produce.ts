@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { HooktideError } from '../core/error.ts'
 import type { OutRecord } from '../core/record.ts'
+import { claimEvent } from '../operations/claim-event.ts'
 import { type EventOptions, eventRecord } from '../operations/produce-event.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
@@ -92,7 +93,7 @@ function check(file: string | undefined, options: Options): void {
 
 /** Records one after another; made when they are asked for, so that a file of any size and any count fit in memory. */
 async function* events(
-  { deps }: CommandContext,
+  { deps, load }: CommandContext,
   file: string | undefined,
   options: Options,
   event: EventOptions,
@@ -101,7 +102,12 @@ async function* events(
   if (options.ndjson !== true) {
     const body = options.data === undefined ? await readBytes(deps, file ?? '-') : Buffer.from(options.data)
     const total = count ?? 1
-    for (let n = 0; n < total; n++) yield eventRecord(body, event, n, total > 1, 'the event')
+    const objects = body.length > event.limits.maxBytes ? deps.objects(load().config) : null
+    const large = objects === null ? event : { ...event, limits: { ...event.limits, maxBytes: body.length } }
+    for (let n = 0; n < total; n++) {
+      const record = eventRecord(body, large, n, total > 1, 'the event')
+      yield objects === null ? record : await claimEvent(record, body, objects, deps.clock.now())
+    }
     return
   }
   const chunks = options.data === undefined ? readChunks(deps, file ?? '-') : oneChunk(options.data)
@@ -148,5 +154,6 @@ Examples:
   hooktide produce --type order.created --key o-1 --data '{"id":"o-1"}'
   hooktide produce --type push --key-from repository.full_name payload.json
   hooktide produce --ndjson --type-from kind events.ndjson
+  hooktide produce --type report.made report.json         larger than a record: into the object store, if there is one
   hooktide produce --type ping --data '{}' --count 10000 --rate 500
 Exit codes: 0 written and acknowledged, 1 it failed or nothing was written, 2 wrong usage`

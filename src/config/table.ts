@@ -93,6 +93,12 @@ export const table = {
     disableAfter: duration('5d', '0', '365d'),
     failingAfter: duration('1h', '1s', '30d'),
   },
+  objects: {
+    directory: optional(text('', path, 'write the path of a directory that all processes share')),
+    maxBytes: size('16MiB', '256KiB', '256MiB'),
+    maxOpenBytes: size('64MiB', '1MiB', '16GiB'),
+    fetchTimeout: duration('3s', '10ms', '1m'),
+  },
   operationalEvents: {
     enabled: flag(true),
     typePrefix: text(

@@ -1,3 +1,4 @@
+import { type Claim, decodeClaim, encodeClaim } from './claim.ts'
 import { type HeaderMap, headerMap, type InRecord } from './record.ts'
 import { fail, ok, type Result } from './result.ts'
 
@@ -31,6 +32,8 @@ export interface Delivery {
   readonly lastError: string | null
   readonly traceparent: string | null
   readonly body: Buffer
+  /** Where the body is, when it is too large for the record; `body` is empty then. */
+  readonly claim?: Claim
 }
 
 /** Header names of a delivery record, version 1 (schemas/delivery-headers.json). */
@@ -49,6 +52,7 @@ export const deliveryHeader = {
   due: 'ht-due',
   error: 'ht-error',
   traceparent: 'traceparent',
+  claim: 'ht-claim',
 } as const
 
 /** Added when a delivery is parked or leads a line from a tier: the line it belongs to. */
@@ -89,6 +93,7 @@ export function encodeDelivery(delivery: Omit<Delivery, 'body'>): Record<string,
   if (delivery.orderingKey !== null) put(deliveryHeader.key, delivery.orderingKey)
   if (delivery.dueMs !== null) put(deliveryHeader.due, String(delivery.dueMs))
   if (delivery.lastError !== null) put(deliveryHeader.error, delivery.lastError)
+  if (delivery.claim !== undefined) put(deliveryHeader.claim, encodeClaim(delivery.claim))
   if (delivery.traceparent !== null) put(deliveryHeader.traceparent, delivery.traceparent)
   return h
 }
@@ -125,6 +130,9 @@ export function decodeDelivery(record: Pick<InRecord, 'value' | 'headers'>): Res
     return fail(`delivery header ${deliveryHeader.due} is not a time in ms`)
   const time = countOf(text(deliveryHeader.time))
   if (time === null) return fail(`delivery header ${deliveryHeader.time} is not a time in ms`)
+  const claim =
+    h[deliveryHeader.claim] === undefined ? null : decodeClaim(text(deliveryHeader.claim), Number.MAX_SAFE_INTEGER)
+  if (claim?.ok === false) return fail(`delivery header ${deliveryHeader.claim} is malformed`)
   return ok({
     id: text(deliveryHeader.id),
     subscriptionId: text(deliveryHeader.subscription),
@@ -140,6 +148,7 @@ export function decodeDelivery(record: Pick<InRecord, 'value' | 'headers'>): Res
     lastError: h[deliveryHeader.error]?.toString() ?? null,
     traceparent: h[deliveryHeader.traceparent]?.toString() ?? null,
     body: value,
+    ...(claim === null ? {} : { claim: claim.value }),
   })
 }
 

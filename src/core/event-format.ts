@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type Claim, claimHeader, decodeClaim } from './claim.ts'
 import type { EventIdentity } from './delivery-id.ts'
 import type { EventLimits, EventProblem, EventResult } from './event.ts'
 import { isTraceparent, maxKeyChars, Refusal, rules } from './event-rules.ts'
@@ -34,7 +35,9 @@ export function parseEvent(record: InRecord, at: TopicPartition, limits: EventLi
 }
 
 function parse(record: InRecord, at: TopicPartition, limits: EventLimits): EventResult {
-  const { value, headers } = record
+  const { headers } = record
+  const claim = claimOf(record, limits)
+  const value = claim === undefined ? record.value : empty
   if (value === null) throw new Refusal('null-value', 'the record has no value; produce the event body as the value')
   if (value.length > limits.maxBytes)
     throw new Refusal('too-large', `value of ${value.length} bytes, at most ${limits.maxBytes} (router.maxEventBytes)`)
@@ -69,7 +72,22 @@ function parse(record: InRecord, at: TopicPartition, limits: EventLimits): Event
     // A broken trace context is dropped, not refused (W3C Trace Context 3.2): the event matters more.
     traceparent: found.traceparent !== undefined && isTraceparent(found.traceparent) ? found.traceparent : null,
     body: value,
+    ...(claim === undefined ? {} : { claim }),
   })
+}
+
+/** Beside a pointer stands no body: which of the two would be meant? */
+function claimOf({ headers, value }: InRecord, limits: EventLimits): Claim | undefined {
+  const given = text(headers, claimHeader)
+  if (given === undefined) return undefined
+  if (value !== null && value.length > 0)
+    throw new Refusal(
+      'bad-claim',
+      `header ${claimHeader} stands beside a body; leave the value empty, or the header out`,
+    )
+  const claim = decodeClaim(given, limits.maxClaimBytes ?? 0)
+  if (!claim.ok) throw new Refusal(claim.code === 'too-large' ? 'too-large' : 'bad-claim', claim.reason)
+  return claim.value
 }
 
 function attributes(headers: HeaderMap, value: Buffer): Attributes {
@@ -180,6 +198,7 @@ function keyOfRecord(key: Buffer | null): string | null {
 }
 
 /** ignoreBOM false: a byte order mark is skipped, as JSON readers may (RFC 8259, 8.1). */
+const empty = Buffer.alloc(0)
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const noTypeRemedy = 'set header event-type, or ce_* headers'
 const noType = `the event has no type; ${noTypeRemedy}, or write a JSON envelope with "type"`

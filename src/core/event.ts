@@ -1,3 +1,4 @@
+import type { Claim } from './claim.ts'
 import type { EventIdentity } from './delivery-id.ts'
 
 /** What a producer wrote, read and checked. The body is the record's value byte for byte, whatever the format. */
@@ -15,11 +16,15 @@ export interface Event {
   readonly timeMs: number
   readonly traceparent: string | null
   readonly body: Buffer
+  /** Where the body is, when it is too large for the record; `body` is empty then. */
+  readonly claim?: Claim
 }
 
 export interface EventLimits {
   readonly maxBytes: number
   readonly maxHeaders: number
+  /** Of a claimed body. */
+  readonly maxClaimBytes?: number
 }
 
 /** Why an event can't be read: `ht-rejected-code` of its `rejected` record. */
@@ -36,6 +41,7 @@ export type EventProblem =
   | 'bad-tenant'
   | 'bad-key'
   | 'bad-content-type'
+  | 'bad-claim'
   | 'bad-json'
   | 'unsupported-format'
 

@@ -53,6 +53,7 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
   },
   heads_lost: { kind: 'counter', help: 'Heads of blocked lines that retention took from their tier: the line went on' },
   offset_gap: { kind: 'counter', help: 'Offsets that retention took before they were consumed' },
+  objects_unavailable: { kind: 'counter', help: 'Attempts that waited because the object store could not be asked' },
   operational_events_dropped: {
     kind: 'counter',
     help: 'Operational events for which there was no room: the events topic could not be written to',

@@ -10,9 +10,11 @@ import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
 import type { RetryPolicy } from '../core/retry-policy.ts'
 import type { Subscription } from '../core/subscription.ts'
+import type { Objects } from '../ports/objects.ts'
 import type { Accesses, Clock, Kafka, Observer, Secrets, Sender } from '../ports.ts'
 import { Attempter } from './attempter.ts'
 import { Circuits } from './circuits.ts'
+import { ClaimedBodies } from './claimed-bodies.ts'
 import { ControlOrders } from './control-orders.ts'
 import type { CrowdLimits } from './crowd.ts'
 import { Deliverer } from './deliverer.ts'
@@ -49,6 +51,9 @@ export interface PipelineSettings {
   readonly crowd: CrowdLimits
   readonly circuit: CircuitPolicy
   readonly failing: FailingPolicy
+  /** Deadline of a POST in all, ms. */
+  readonly totalTimeoutMs: number
+  readonly claims: { readonly maxOpenBytes: number; readonly fetchMs: number }
   /** What the types of operational events begin with; null: there are none. */
   readonly reservedTypes: string | null
   /** Exhausted deliveries per subscription that may die without a success in between. */
@@ -68,6 +73,8 @@ export interface PipelineDeps {
   readonly sender: Sender
   readonly secrets: Secrets
   readonly accesses: Accesses
+  /** Null: no object store is configured. */
+  readonly objects: Objects | null
   decodeSubscription(record: Pick<InRecord, 'key' | 'value'>): Result<Subscription>
   decodeControl(record: Pick<InRecord, 'key' | 'value'>): Result<Control>
   decodeLaneState(record: Pick<InRecord, 'key' | 'value'>): Result<LaneState>
@@ -146,6 +153,8 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     secrets: deps.secrets,
     accesses: deps.accesses,
     retryAfterCapMs: settings.policy.retryAfterCapMs,
+    totalTimeoutMs: settings.totalTimeoutMs,
+    claimed: new ClaimedBodies({ objects: deps.objects, clock, observer, ...settings.claims }),
     maxEventAgeMs: settings.maxEventAgeMs,
     subscription,
   })

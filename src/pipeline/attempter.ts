@@ -4,6 +4,7 @@ import type { Outcome, Reply } from '../core/outcome.ts'
 import type { SecretReference, Subscription } from '../core/subscription.ts'
 import type { Access, Accesses, AccessState, Clock, Observer, Secrets, Sender, SigningKey } from '../ports.ts'
 import { makeBody } from './body-maker.ts'
+import type { ClaimedBodies } from './claimed-bodies.ts'
 import type { Executor } from './executor.ts'
 import type { Lane } from './lane.ts'
 import type { Work } from './work.ts'
@@ -17,6 +18,9 @@ export interface AttempterDeps {
   readonly retryAfterCapMs: number
   /** Older events are not POSTed; 0: none is too old. */
   readonly maxEventAgeMs: number
+  /** Deadline of an attempt in all. */
+  readonly totalTimeoutMs: number
+  readonly claimed: ClaimedBodies
   subscription(id: string): Subscription | undefined
 }
 
@@ -39,7 +43,7 @@ export class Attempter {
     const url = subscription?.url ?? ''
     const { maxEventAgeMs } = this.#deps
     const expired = maxEventAgeMs > 0 && isTooOld(work.delivery, startedAtMs - maxEventAgeMs)
-    const done = (reply: Reply, access: Access | null = null) => {
+    const done: Done = (reply, access = null) => {
       let outcome = classify(reply, clock.now(), this.#deps.retryAfterCapMs)
       if (expired)
         outcome = { t: 'rejected', error: `expired: the event is older than ${maxEventAgeMs} ms`, status: null }
@@ -50,19 +54,45 @@ export class Attempter {
     // The lane has just seen the subscription; were it gone, the delivery would have been cancelled.
     if (subscription === undefined) return void queueMicrotask(() => done(interrupted('subscription vanished')))
     if (expired) return void queueMicrotask(() => done(tooOld))
+    const { claim, body } = work.delivery
+    if (claim === undefined) {
+      this.#post(work, subscription, body, done)
+      return
+    }
+    const fetching = clock.mono()
+    void this.#deps.claimed.fetch(claim).then((fetched) => {
+      if (fetched.t === 'failed') {
+        done(fetched.reply)
+        return
+      }
+      const ended: Done = (reply, access) => {
+        fetched.release()
+        done(reply, access)
+      }
+      // Time has passed since the lane's last check: it is made again, in one step with the POST.
+      const lane = work.owner as Lane
+      const same = this.#deps.subscription(subscription.id) === subscription
+      if (!lane.holds(work) || !executor.confirmed || !same) ended(interrupted('fetching the body took too long'))
+      else this.#post(work, subscription, fetched.body, ended, clock.mono() - fetching)
+    })
+  }
+
+  /** `spentMs`: of the attempt's deadline, fetching the body. */
+  #post(work: Work, subscription: Subscription, original: Buffer, done: Done, spentMs = 0): void {
+    const { delivery } = work
     const keys = this.#keys(subscription)
     if (keys === null) return void queueMicrotask(() => done(secretMissing(subscription)))
     const state = this.#deps.accesses.of(subscription)
     if (state.t !== 'ready') return void queueMicrotask(() => done(noAccess(state)))
     const { access } = state
-    const { delivery } = work
-    const made = makeBody(subscription, delivery, delivery.body)
+    const made = makeBody(subscription, delivery, original)
     if (made.t === 'failed') return void queueMicrotask(() => done(made.reply))
+    const limitMs = subscription.timeoutMs ?? this.#deps.totalTimeoutMs
     this.#deps.sender
       .post({
-        url,
+        url: subscription.url,
         deliveryId: delivery.id,
-        attempt,
+        attempt: delivery.attempts + 1,
         eventType: delivery.eventType,
         contentType: made.contentType,
         traceparent: delivery.traceparent,
@@ -71,9 +101,9 @@ export class Attempter {
         keys,
         legacySignature: subscription.legacySignature,
         access: access ?? undefined,
-        timeoutMs: subscription.timeoutMs,
+        timeoutMs: spentMs === 0 ? subscription.timeoutMs : Math.max(1, limitMs - spentMs),
       })
-      .then(access === null ? done : (reply) => done(withoutSecrets(reply, access), access))
+      .then(access === null ? (reply) => done(reply) : (reply) => done(withoutSecrets(reply, access), access))
   }
 
   /** A 401 to a token that may have been withdrawn is no last word: the next attempt has a fresh one. */
@@ -99,6 +129,8 @@ export class Attempter {
     return keys.length === 0 ? null : keys
   }
 }
+
+type Done = (reply: Reply, access?: Access | null) => void
 
 function holds(secret: SecretReference, nowMs: number): boolean {
   return (secret.fromMs ?? 0) <= nowMs && (secret.untilMs === undefined || nowMs < secret.untilMs)

@@ -102,6 +102,11 @@ export class Executor {
     return startable
   }
 
+  /** May what has begun still be POSTed? */
+  get confirmed(): boolean {
+    return !this.#suspended && this.#limits.leased()
+  }
+
   /** Earliest `readyAtMs` of what waits here; null when nothing does. */
   oldestReadyMs(): number | null {
     let oldest: number | null = null

@@ -37,6 +37,7 @@ export function fanOut(
       dueMs: null,
       lastError: null,
       traceparent: event.traceparent,
+      ...(event.claim === undefined ? {} : { claim: event.claim }),
     })
     const headers = Object.assign(Object.create(null) as Record<string, Buffer>, shared)
     headers[deliveryHeader.id] = Buffer.from(id)

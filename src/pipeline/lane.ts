@@ -150,6 +150,11 @@ export class Lane implements WorkOwner {
     return 'dropped'
   }
 
+  /** Is it open, and the lane still ours? Asked again by whoever had to wait between `begin` and the POST. */
+  holds(work: Work): boolean {
+    return !this.#closed && this.#inFlight.has(work)
+  }
+
   /** What a POST came to. Results of a lost lane are dropped and counted: a successor repeats them. */
   finish(work: Work, facts: AttemptFacts & { readonly reply: Reply; readonly outcome: Outcome }): void {
     const ours = !this.#closed && this.#inFlight.delete(work)

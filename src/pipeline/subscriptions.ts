@@ -53,7 +53,8 @@ export class Subscriptions {
     return candidates.filter((subscription) => {
       const filter = filterOf(subscription)
       if (filter === null) return true
-      const passed = evaluate(filter, facts)
+      // A claimed body is not fetched to be looked into.
+      const passed = event.claim !== undefined && filter.needsBody ? 'undecided' : evaluate(filter, facts)
       // One event too many can be thrown away by its receiver; one too few is lost.
       if (passed === 'undecided') this.#deps.observer.count('filters_undecided')
       else if (!passed) this.#deps.observer.count('filtered_out')

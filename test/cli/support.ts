@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { createCallApi } from '../../src/app/call-api.ts'
 import { createEndpointTools } from '../../src/app/endpoint-tools.ts'
+import { openObjects } from '../../src/app/object-store.ts'
 import { createSecretTools } from '../../src/app/secret-tools.ts'
 import { connectKafka } from '../../src/app/service.ts'
 import { createStateTools } from '../../src/app/state-tools.ts'
@@ -41,6 +42,7 @@ export async function hooktide(
     secrets: createSecretTools(env, realClock),
     state: (config) => createStateTools(config, env, { clock: realClock, observer: notingObserver() }),
     endpoints: testEndpoints(env),
+    objects: openObjects,
     callApi: createCallApi(realClock),
     fetchText: async (url) => (await fetch(url)).text(),
     startService: async () => undefined,

@@ -86,7 +86,7 @@ colour: red
   const found = problems({ text, path: 'my.yaml', env: { HOOKTIDE_ROUTER_MAX_EVENT_BYTES: '3TB' } })
   expect(found.toSorted()).toEqual([
     'HOOKTIDE_ROUTER_MAX_EVENT_BYTES ("3TB"): is not a size; write bytes or a size (256KiB, 64MiB) from 1KiB to 900KiB',
-    'colour: is not a known key; known here: kafka, topics, router, deliverer, subscriptions, operationalEvents, retry, http, endpoints, secrets, state, api, observe, shutdown',
+    'colour: is not a known key; known here: kafka, topics, router, deliverer, subscriptions, objects, operationalEvents, retry, http, endpoints, secrets, state, api, observe, shutdown',
     'http.allowHttp ("yes please"): is not true or false; write true or false',
     'http.allowPrivate (["10.0.0.0/33"]): has a malformed item "10.0.0.0/33"; write addresses, CIDR blocks or host names, e.g. 127.0.0.0/8,localhost,*.svc',
     'http.connectTimeout (3): has no unit; write a number with its unit (250ms, 10s, 5m, 2h) from 50ms to 1m',

@@ -13,6 +13,7 @@ const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
   http: ['core', 'ports'],
   observe: ['core', 'ports'],
   secrets: ['core', 'ports'],
+  objects: ['core', 'ports'],
   state: ['core', 'ports'],
   broker: ['core', 'ports'],
   operations: ['core', 'ports', 'config', 'schema'],

@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { mkdir, open, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
+import { type Claim, claimProblem, isClaimKey } from '../core/claim.ts'
+import { messageOf } from '../core/error.ts'
+import type { ObjectFound, Objects } from '../ports/objects.ts'
+
+/** Bodies as files below one directory, which all processes that produce or deliver must share. */
+export class DirectoryStore implements Objects {
+  readonly #root: string
+
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  async get(claim: Claim): Promise<ObjectFound> {
+    if (!isClaimKey(claim.key)) return { t: 'bad', detail: 'the key is no key of this store' }
+    let file: Awaited<ReturnType<typeof open>> | null = null
+    try {
+      const root = await realpath(this.#root)
+      const path = await realpath(join(root, claim.key))
+      // A link in the directory must not lead out of it.
+      if (!path.startsWith(root + sep)) return { t: 'bad', detail: 'the object is not in the store' }
+      file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+      const { size } = await file.stat()
+      // Before it is read: its size is somebody else's choice.
+      if (size !== claim.bytes) return { t: 'bad', detail: `the object has ${size} bytes, claimed were ${claim.bytes}` }
+      const body = await file.readFile()
+      const problem = claimProblem(claim, body)
+      return problem === null ? { t: 'found', body } : { t: 'bad', detail: problem }
+    } catch (error) {
+      // Without its root the store is away, not the object: a mount that is missing must kill no delivery.
+      if (isCode(error, 'ENOENT') && (await this.#isThere())) return { t: 'missing' }
+      return { t: 'unavailable', detail: messageOf(error) }
+    } finally {
+      await file?.close()
+    }
+  }
+
+  async put(claim: Claim, body: Buffer): Promise<void> {
+    const path = join(this.#root, claim.key)
+    await mkdir(dirname(path), { recursive: true })
+    const draft = `${path}.${randomBytes(6).toString('hex')}`
+    const file = await open(draft, 'wx')
+    try {
+      await file.writeFile(body)
+      // The record that points to it is acknowledged by Kafka: then this must be there too.
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(draft, path)
+  }
+
+  /** Removes the days before this time. Returns how many. */
+  async removeBefore(timeMs: number): Promise<number> {
+    const before = new Date(timeMs).toISOString().slice(0, 10)
+    const days = (await readdir(this.#root)).filter((name) => /^\d{4}-\d{2}-\d{2}$/.test(name) && name < before)
+    for (const day of days) await rm(join(this.#root, day), { recursive: true })
+    return days.length
+  }
+
+  /** Rejects when nothing can be written there. */
+  async check(): Promise<void> {
+    await mkdir(this.#root, { recursive: true })
+    const path = join(this.#root, `.check-${randomBytes(6).toString('hex')}`)
+    await (await open(path, 'wx')).close()
+    await unlink(path)
+  }
+
+  async #isThere(): Promise<boolean> {
+    return stat(this.#root).then(
+      (found) => found.isDirectory(),
+      () => false,
+    )
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

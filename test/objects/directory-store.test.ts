@@ -1,0 +1,64 @@
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { claimFor } from '../../src/core/claim.ts'
+import { DirectoryStore } from '../../src/objects/directory-store.ts'
+
+const made: string[] = []
+async function directory(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'hooktide-objects-'))
+  made.push(path)
+  return path
+}
+afterEach(async () => {
+  for (const path of made.splice(0)) await rm(path, { recursive: true, force: true })
+})
+
+const body = Buffer.from('a body')
+const day = 86_400_000
+const claim = claimFor(body, 20_000 * day)
+
+test('what is put comes back; put again, it is there once', async () => {
+  const root = await directory()
+  const store = new DirectoryStore(root)
+  await store.check()
+  await store.put(claim, body)
+  await store.put(claim, body)
+  expect(await store.get(claim)).toEqual({ t: 'found', body })
+  expect(await readdir(join(root, claim.key.split('/')[0] as string))).toHaveLength(1)
+})
+
+test('no object is missing; no directory is a store that is away', async () => {
+  const root = await directory()
+  expect(await new DirectoryStore(root).get(claim)).toEqual({ t: 'missing' })
+  expect(await new DirectoryStore(join(root, 'not-mounted')).get(claim)).toMatchObject({ t: 'unavailable' })
+})
+
+test('another size or digest is refused', async () => {
+  const root = await directory()
+  const store = new DirectoryStore(root)
+  await store.put(claim, Buffer.from('b body'))
+  expect(await store.get(claim)).toMatchObject({ t: 'bad', detail: expect.stringMatching(/digest/) })
+  await store.put(claim, Buffer.from('a longer body'))
+  expect(await store.get(claim)).toMatchObject({ t: 'bad', detail: expect.stringMatching(/13 bytes, claimed were 6/) })
+})
+
+test('no key and no link leads out of the directory', async () => {
+  const [root, outside] = [await directory(), await directory()]
+  await writeFile(join(outside, 'secret'), body)
+  await symlink(join(outside, 'secret'), join(root, 'file'))
+  await symlink(outside, join(root, 'folder'))
+  const store = new DirectoryStore(root)
+  for (const key of ['file', 'folder/secret', '../secret', `..${outside}/secret`]) {
+    expect(await store.get({ ...claim, key }), key).toMatchObject({ t: 'bad' })
+  }
+})
+
+test('days are removed as a whole, up to a time', async () => {
+  const root = await directory()
+  const store = new DirectoryStore(root)
+  for (const n of [1, 2, 3]) await store.put(claimFor(body, n * day), body)
+  expect(await store.removeBefore(3 * day)).toBe(2)
+  expect(await readdir(root)).toEqual(['1970-01-04'])
+})

@@ -1,0 +1,82 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { claimFor, claimHeader, encodeClaim } from '../../src/core/claim.ts'
+import { hooktide } from '../cli/support.ts'
+import { createWorld, type Running, until, type World } from './world.ts'
+
+let world: World
+let service: Running
+let store: string
+beforeAll(async () => {
+  store = await mkdtemp(join(tmpdir(), 'hooktide-claims-'))
+  world = await createWorld({ env: { HOOKTIDE_OBJECTS_DIRECTORY: store } })
+  service = await world.up()
+})
+afterAll(async () => {
+  await world?.close()
+  await rm(store, { recursive: true, force: true })
+})
+
+/** Larger than an event may be. */
+const large = JSON.stringify({ id: 'r1', pad: 'x'.repeat(600_000) })
+
+async function produce(text: string, ...args: string[]): Promise<void> {
+  const file = join(store, 'input.json')
+  await writeFile(file, text)
+  const { code, err } = await hooktide(['produce', ...args, file], { env: world.env })
+  expect([code, err]).toEqual([0, expect.any(String)])
+}
+
+function pointing(id: string, key: string, body = large): Parameters<World['append']>[0] {
+  const record = world.eventRecord({ id, type: 'report', body: '' })
+  const claim = { ...claimFor(Buffer.from(body), 0), key }
+  return { ...record, headers: { ...record.headers, [claimHeader]: Buffer.from(encodeClaim(claim)) } }
+}
+
+test('a body larger than a record is delivered whole and signed; the log holds a pointer; a transformation sees it', async () => {
+  await world.subscribe(world.subscription('whole', world.endpoint.at('/whole'), { types: ['report'] }))
+  await world.subscribe(
+    world.subscription('part', world.endpoint.at('/part'), {
+      types: ['report'],
+      transform: { template: { id: { $path: 'body.id' } } },
+    }),
+  )
+  await produce(large, '--type', 'report')
+  await until(
+    'both have come',
+    () => world.endpoint.delivered('/whole').length + world.endpoint.delivered('/part').length === 2,
+  )
+  expect(world.endpoint.of('/whole')[0]?.body.toString() === large).toBe(true)
+  expect(world.endpoint.of('/part').map(({ body }) => body.toString())).toEqual(['{"id":"r1"}'])
+  const [record] = await world.read(world.topics.deliveries)
+  expect([record?.value?.length, String(record?.headers['ht-claim'])]).toEqual([
+    0,
+    expect.stringMatching(/^\{"key":"20/),
+  ])
+})
+
+test('an object that is not there is a dead letter with the reason; the others go on', async () => {
+  await world.append(pointing('lost', 'nowhere/at-all'))
+  const dead = await until('it is dead', async () =>
+    (await world.attempts('whole')).find(({ eventId }) => eventId === 'lost'),
+  )
+  expect(dead).toMatchObject({
+    settlement: 'dead',
+    errorClass: 'body',
+    error: 'claim: there is no object nowhere/at-all',
+  })
+})
+
+test('a store that is away holds the delivery back without an attempt; back again, it is sent', async () => {
+  await rename(store, `${store}-away`)
+  const before = world.endpoint.of('/whole').length
+  const key = claimFor(Buffer.from(large), Date.now()).key
+  await world.append(pointing('late', key))
+  await until('it is told', () => service.log.of('objects.unavailable').length > 0)
+  expect((await world.attempts('whole')).filter(({ eventId }) => eventId === 'late')).toEqual([])
+  await rename(`${store}-away`, store)
+  await until('it comes', () => world.endpoint.of('/whole').length === before + 1)
+  expect(world.endpoint.of('/whole').at(-1)?.headers['x-delivery-attempt']).toBe('1')
+})

@@ -5,6 +5,7 @@ import type { RequestChecks } from '../schema/request-check.ts'
 import type { Bearer } from './bearer.ts'
 import { request as requestSchema } from './json-schema.ts'
 import type { ApiCall, ApiRoute } from './route.ts'
+import type { ScanGate } from './scan-gate.ts'
 import type { ApiOptions } from './server.ts'
 
 /** Checks a request against its route's schemas, has the route handle it, sends the answer. */
@@ -12,6 +13,7 @@ export function createHandler(
   route: ApiRoute,
   checks: RequestChecks,
   options: Pick<ApiOptions, 'operations' | 'ingest'>,
+  gate: ScanGate,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
   const checkQuery = checks.coerced(requestSchema(route.query ?? {}))
   const checkBody = route.body === undefined ? null : checks.body(route.body)
@@ -40,7 +42,7 @@ export function createHandler(
         return Array.isArray(value) ? value.join(', ') : value
       },
     }
-    const answer = await route.handle(call)
+    const answer = await (route.scans === true ? gate.pass(() => route.handle(call)) : route.handle(call))
     reply.code(answer.status ?? route.status).headers(answer.headers ?? {})
     if (answer.body === undefined) return reply.send()
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body))

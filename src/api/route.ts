@@ -29,6 +29,8 @@ export interface ApiRoute {
   /** OpenAPI's way: `/v1/subscriptions/{id}`. */
   readonly path: string
   readonly scope: ApiScope
+  /** Reads the log, or much of Kafka: only some of these run at a time. */
+  readonly scans?: boolean
   /** Callers bound to a tenant are refused. */
   readonly operatorsOnly?: boolean
   readonly tag: string

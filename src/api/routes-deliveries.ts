@@ -78,6 +78,7 @@ export const deliveryRoutes: readonly ApiRoute[] = [
   {
     method: 'GET',
     path: `${at}/story`,
+    scans: true,
     scope: 'read',
     tag,
     summary: 'Everything the log holds of a delivery',
@@ -94,6 +95,7 @@ export const deliveryRoutes: readonly ApiRoute[] = [
   {
     method: 'POST',
     path: `${at}/retry`,
+    scans: true,
     scope: 'replay',
     tag,
     summary: 'Send a delivery that is final again, now',
@@ -105,6 +107,7 @@ export const deliveryRoutes: readonly ApiRoute[] = [
   {
     method: 'POST',
     path: `${at}/cancel`,
+    scans: true,
     scope: 'write',
     tag,
     summary: 'Attempt a delivery no more',
@@ -128,6 +131,7 @@ export const deliveryRoutes: readonly ApiRoute[] = [
   {
     method: 'GET',
     path: '/v1/dead',
+    scans: true,
     scope: 'read',
     tag: 'Dead letters',
     summary: 'List dead letters, oldest of each lane first',
@@ -145,6 +149,7 @@ export const deliveryRoutes: readonly ApiRoute[] = [
   {
     method: 'GET',
     path: '/v1/dead/{id}',
+    scans: true,
     scope: 'read',
     tag: 'Dead letters',
     summary: 'Show a dead letter, body included',
@@ -159,6 +164,7 @@ export const deliveryRoutes: readonly ApiRoute[] = [
   {
     method: 'POST',
     path: '/v1/redrives',
+    scans: true,
     scope: 'replay',
     tag: 'Dead letters',
     summary: 'Send dead letters again',

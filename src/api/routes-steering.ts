@@ -18,6 +18,7 @@ export const steeringRoutes: readonly ApiRoute[] = [
   {
     method: 'GET',
     path: '/v1/lines',
+    scans: true,
     scope: 'read',
     tag: 'Lines',
     summary: 'List lines that are not simply open, the longest-standing first',
@@ -33,6 +34,7 @@ export const steeringRoutes: readonly ApiRoute[] = [
   {
     method: 'GET',
     path: '/v1/line',
+    scans: true,
     scope: 'read',
     tag: 'Lines',
     summary: 'Show one line: its head, what is parked behind it, why it stands',
@@ -47,6 +49,7 @@ export const steeringRoutes: readonly ApiRoute[] = [
   {
     method: 'POST',
     path: '/v1/line/release',
+    scans: true,
     scope: 'write',
     tag: 'Lines',
     summary: 'Let a blocked or stopped line go on',
@@ -58,6 +61,7 @@ export const steeringRoutes: readonly ApiRoute[] = [
   {
     method: 'POST',
     path: '/v1/line/skip',
+    scans: true,
     scope: 'write',
     tag: 'Lines',
     summary: 'Cancel the head of a line; the line goes on',
@@ -69,6 +73,7 @@ export const steeringRoutes: readonly ApiRoute[] = [
   {
     method: 'POST',
     path: '/v1/line/cancel',
+    scans: true,
     scope: 'write',
     tag: 'Lines',
     summary: 'Cancel everything that waits in a line now',
@@ -88,6 +93,7 @@ export const steeringRoutes: readonly ApiRoute[] = [
   {
     method: 'GET',
     path: '/v1/tiers',
+    scans: true,
     scope: 'read',
     operatorsOnly: true,
     tag: 'Tiers',
@@ -107,6 +113,7 @@ export const steeringRoutes: readonly ApiRoute[] = [
   {
     method: 'GET',
     path: '/v1/lanes',
+    scans: true,
     scope: 'read',
     operatorsOnly: true,
     tag: 'Service',
@@ -118,6 +125,7 @@ export const steeringRoutes: readonly ApiRoute[] = [
   {
     method: 'GET',
     path: '/v1/status',
+    scans: true,
     scope: 'read',
     operatorsOnly: true,
     tag: 'Service',

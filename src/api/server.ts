@@ -18,6 +18,7 @@ import { deliveryRoutes } from './routes-deliveries.ts'
 import { eventRoutes } from './routes-events.ts'
 import { steeringRoutes } from './routes-steering.ts'
 import { subscriptionRoutes } from './routes-subscriptions.ts'
+import { ScanGate } from './scan-gate.ts'
 import { apiSchemas } from './schemas.ts'
 import type { TokenSource } from './token-source.ts'
 
@@ -130,6 +131,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServer> {
     ...deliveryRoutes,
     ...steeringRoutes,
   ]
+  const gate = new ScanGate()
   const checks = new RequestChecks(apiSchemas)
   for (const route of routes) {
     const { method, path, scope, operatorsOnly = false, maxBodyBytes } = route
@@ -138,7 +140,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServer> {
       url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { scope, operatorsOnly, apiRoute: route },
       ...(maxBodyBytes === undefined ? {} : { bodyLimit: maxBodyBytes }),
-      handler: createHandler(route, checks, options),
+      handler: createHandler(route, checks, options, gate),
     })
   }
   const document = JSON.stringify(openApi(routes, options.version))

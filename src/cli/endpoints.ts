@@ -71,6 +71,7 @@ Exit codes: 0 allowed or verified, 1 blocked, unknown, no connection or not veri
   verify: `
 Examples:
   hooktide endpoints verify billing
+  hooktide endpoints verify billing orders --json
 Exit codes: 0 the challenge came back from each of them, 1 it did not, 2 wrong usage`,
   check: `
 Examples:

@@ -14,6 +14,7 @@ import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
 import type { GlobalOptions } from './open-operations.ts'
 import { produceCommand } from './produce.ts'
+import { secretsCommand } from './secrets.ts'
 import { stateCommand } from './state.ts'
 import { statusCommand } from './status.ts'
 import { withPauseCommands } from './subscription-pause.ts'
@@ -68,6 +69,7 @@ function commands(context: CommandContext): Command[] {
     }),
     withTryCommand(withPauseCommands(subscriptionsCommand(context), context), context),
     endpointsCommand(context),
+    secretsCommand(context),
     produceCommand(context),
     listenCommand(context),
     statusCommand(context),

@@ -9,7 +9,7 @@ Exit codes: 0 done, 1 it failed, was not found or differs (--dry-run), 2 wrong u
   add: `
 Examples:
   hooktide subscriptions add --url https://example.com/hook --secret kafka:new
-  hooktide subscriptions add --url https://example.com/hook --secret env:HOOK --verify       active once it answers a challenge
+  hooktide subscriptions add --url https://example.com/hook --secret env:HOOK --verify   (a challenge first)
   hooktide subscriptions add --url https://example.com/hook --secret env:HOOK --rate 20 --bearer-token env:TOKEN
   hooktide subscriptions add --url https://example.com/hook --secret env:HOOK --filter '{"body.total": {"$gte": 100}}'
   hooktide subscriptions add --id billing --url https://example.com/hook --types 'order.*,invoice.paid' \\

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import { controlKey } from '../core/control.ts'
+import { endpointRefs } from '../core/endpoint-settings.ts'
 import { HooktideError } from '../core/error.ts'
 import { partitionOf } from '../core/partition.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
@@ -86,8 +87,9 @@ export async function eraseAll(
   return { deliveries: await state.erase(plan.what, false).catch(withoutState), objects }
 }
 
-function sealedOf({ secrets }: Subscription): string[] {
-  return secrets.flatMap(({ ref }) => (ref.startsWith('kafka:') ? [ref.slice('kafka:'.length)] : []))
+function sealedOf(subscription: Subscription): string[] {
+  const refs = [...subscription.secrets.map(({ ref }) => ref), ...endpointRefs(subscription)]
+  return refs.flatMap((ref) => (ref.startsWith('kafka:') ? [ref.slice('kafka:'.length)] : []))
 }
 
 async function ordersOf(

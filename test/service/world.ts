@@ -110,6 +110,7 @@ export class World {
       config: loadConfig({ env }).config,
       roles: { router: roles.includes('router'), deliverer: roles.includes('deliverer') },
       projector: roles.includes('projector'),
+      api: roles.includes('api'),
       env,
       clock,
       observer,

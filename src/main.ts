@@ -100,7 +100,7 @@ const deps: CliDeps = {
   secrets: createSecretTools(process.env, clock),
   state: (config) => createStateTools(config, process.env, { clock, observer: commandObserver() }),
   endpoints: createEndpointTools(process.env, clock),
-  objects: openObjects,
+  objects: (config) => openObjects(config, process.env, clock),
   fetchText: (url, timeoutMs) => fetchText(clock, url, timeoutMs),
   callApi: createCallApi(clock),
   startService: runService,

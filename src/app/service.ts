@@ -142,7 +142,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       sender,
       secrets,
       accesses,
-      objects: openObjects(config),
+      objects: openObjects(config, env, clock),
       decodeSubscription,
       decodeControl,
       decodeLaneState,

@@ -95,6 +95,14 @@ export const table = {
   },
   objects: {
     directory: optional(text('', path, 'write the path of a directory that all processes share')),
+    s3: {
+      bucket: optional(text('', /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'write the name of a bucket')),
+      prefix: text('', /^([A-Za-z0-9._-]+\/)*$/, 'end it with a /, e.g. hooktide/'),
+      region: text('us-east-1', /^[a-z0-9-]{1,40}$/, 'write a region, e.g. eu-central-1'),
+      endpoint: optional(text('', /^https?:\/\/[^\s/]+\/?$/, 'write http(s)://host:port')),
+      accessKeyIdRef: reference(),
+      secretAccessKeyRef: reference(),
+    },
     maxBytes: size('16MiB', '256KiB', '256MiB'),
     maxOpenBytes: size('64MiB', '1MiB', '16GiB'),
     fetchTimeout: duration('3s', '10ms', '1m'),

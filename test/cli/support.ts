@@ -42,7 +42,7 @@ export async function hooktide(
     secrets: createSecretTools(env, realClock),
     state: (config) => createStateTools(config, env, { clock: realClock, observer: notingObserver() }),
     endpoints: testEndpoints(env),
-    objects: openObjects,
+    objects: (config) => openObjects(config, env, realClock),
     callApi: createCallApi(realClock),
     fetchText: async (url) => (await fetch(url)).text(),
     startService: async () => undefined,

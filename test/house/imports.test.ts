@@ -38,6 +38,7 @@ const owners: Readonly<Record<string, string>> = {
   ajv: 'schema',
   kysely: 'state',
   pg: 'state',
+  '@aws-sdk/client-s3': 'objects',
 }
 
 /** `src/config.ts` and `src/config/read.ts` are both of part `config`. */

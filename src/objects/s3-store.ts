@@ -1,0 +1,90 @@
+import { GetObjectCommand, PutObjectCommand, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import { type Claim, claimProblem, isClaimKey } from '../core/claim.ts'
+import { messageOf } from '../core/error.ts'
+import type { Secret } from '../core/secret.ts'
+import type { ObjectFound, Objects } from '../ports/objects.ts'
+import type { Clock } from '../ports.ts'
+
+export interface S3StoreOptions {
+  readonly bucket: string
+  /** Before each key, with its `/`; may be empty. */
+  readonly prefix: string
+  readonly region: string
+  /** Of a store that is compatible; null: AWS. */
+  readonly endpoint: string | null
+  readonly accessKeyId: Secret
+  readonly secretAccessKey: Secret
+  readonly timeoutMs: number
+  readonly clock: Clock
+}
+
+/** Bodies as objects of one bucket of Amazon S3, or of a store that is compatible. */
+export class S3Store implements Objects {
+  readonly #client: S3Client
+  readonly #options: S3StoreOptions
+
+  constructor(options: S3StoreOptions) {
+    this.#options = options
+    const { region, endpoint, accessKeyId, secretAccessKey, timeoutMs } = options
+    this.#client = new S3Client({
+      region,
+      // Its own retries would eat the attempt's deadline: who asks comes again.
+      maxAttempts: 1,
+      requestHandler: { connectionTimeout: timeoutMs, requestTimeout: timeoutMs, throwOnRequestTimeout: true },
+      ...(endpoint === null ? {} : { endpoint, forcePathStyle: true }),
+      credentials: { accessKeyId: accessKeyId.reveal(), secretAccessKey: secretAccessKey.reveal() },
+      // Stores that are only compatible do not all know the newer checksums; the claim's digest is checked anyway.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+    })
+  }
+
+  async get(claim: Claim): Promise<ObjectFound> {
+    if (!isClaimKey(claim.key)) return { t: 'bad', detail: 'the key is no key of this store' }
+    const { abortSignal, cancel } = this.#deadline(this.#options.timeoutMs)
+    try {
+      const found = await this.#client.send(new GetObjectCommand(this.#at(claim)), { abortSignal })
+      // Before it is read: its size is somebody else's choice.
+      if (found.ContentLength !== claim.bytes || found.Body === undefined) {
+        await found.Body?.transformToWebStream().cancel()
+        return { t: 'bad', detail: `the object has ${found.ContentLength} bytes, claimed were ${claim.bytes}` }
+      }
+      const body = Buffer.from(await found.Body.transformToByteArray())
+      const problem = claimProblem(claim, body)
+      return problem === null ? { t: 'found', body } : { t: 'bad', detail: problem }
+    } catch (error) {
+      // A bucket that is missing is a mistake of the operator, and no delivery's end.
+      if (error instanceof S3ServiceException && error.name === 'NoSuchKey') return { t: 'missing' }
+      return { t: 'unavailable', detail: messageOf(error).slice(0, 200) }
+    } finally {
+      cancel()
+    }
+  }
+
+  async put(claim: Claim, body: Buffer): Promise<void> {
+    const input = { ...this.#at(claim), Body: body, ContentLength: body.length }
+    const { abortSignal, cancel } = this.#deadline(putMs)
+    try {
+      await this.#client.send(new PutObjectCommand(input), { abortSignal })
+    } finally {
+      cancel()
+    }
+  }
+
+  close(): void {
+    this.#client.destroy()
+  }
+
+  /** Of a request in all, its body included: the client's own time-outs begin anew with every byte. */
+  #deadline(ms: number): { abortSignal: AbortSignal; cancel: () => void } {
+    const controller = new AbortController()
+    const cancel = this.#options.clock.after(ms, () => controller.abort(new Error(`no answer in ${ms} ms`)))
+    return { abortSignal: controller.signal, cancel }
+  }
+
+  #at({ key }: Claim): { Bucket: string; Key: string } {
+    return { Bucket: this.#options.bucket, Key: this.#options.prefix + key }
+  }
+}
+
+const putMs = 60_000

@@ -1,0 +1,74 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { createServer } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { claimFor } from '../../src/core/claim.ts'
+import { Secret } from '../../src/core/secret.ts'
+import { S3Store } from '../../src/objects/s3-store.ts'
+import { realClock } from '../support/clock.ts'
+
+/** A server of its own: moto (PyPI, `pip install 'moto[server]'`). */
+const found = spawnSync('python3', ['-c', 'import moto.server, flask'], { timeout: 30_000 }).status === 0
+if (!found) console.warn("S3 is not tested: no moto server here (pip install 'moto[server]')")
+
+let server: ChildProcess | null = null
+let endpoint = ''
+const secret = new Secret('test')
+const store = (bucket: string, at = endpoint) =>
+  new S3Store({
+    bucket,
+    prefix: 'claims/',
+    region: 'us-east-1',
+    endpoint: at,
+    accessKeyId: secret,
+    secretAccessKey: secret,
+    timeoutMs: 3_000,
+    clock: realClock,
+  })
+
+beforeAll(async () => {
+  if (!found) return
+  const port = await freePort()
+  endpoint = `http://127.0.0.1:${port}`
+  server = spawn('python3', ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' })
+  const untilMs = performance.now() + 50_000
+  const made = async () => (await fetch(`${endpoint}/bodies`, { method: 'PUT' }).catch(() => null))?.status === 200
+  while (!(await made())) {
+    if (performance.now() > untilMs) throw new Error('the moto server does not answer')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}, 60_000)
+afterAll(() => server?.kill())
+
+const body = Buffer.from('x'.repeat(600_000))
+const claim = claimFor(body, 0)
+
+test.skipIf(!found)('what is put comes back', async () => {
+  await store('bodies').put(claim, body)
+  const got = await store('bodies').get(claim)
+  expect(got.t === 'found' && got.body.equals(body)).toBe(true)
+})
+
+test.skipIf(!found)('no object is missing; another size or digest is refused', async () => {
+  const bodies = store('bodies')
+  expect(await bodies.get({ ...claim, key: 'not/there' })).toEqual({ t: 'missing' })
+  expect(await bodies.get({ ...claim, key: '../bodies' })).toMatchObject({ t: 'bad' })
+  const other = { ...claim, key: 'other' }
+  await bodies.put(other, Buffer.from('y'.repeat(600_000)))
+  expect(await bodies.get(other)).toMatchObject({ t: 'bad', detail: expect.stringMatching(/digest/) })
+  await bodies.put(other, Buffer.from('y'))
+  expect(await bodies.get(other)).toMatchObject({ t: 'bad', detail: expect.stringMatching(/1 bytes, claimed/) })
+})
+
+test.skipIf(!found)('a bucket that is missing and a server that is away are no missing object', async () => {
+  expect(await store('no-such-bucket').get(claim)).toMatchObject({ t: 'unavailable' })
+  expect(await store('bodies', `http://127.0.0.1:${await freePort()}`).get(claim)).toMatchObject({ t: 'unavailable' })
+})
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number }
+      probe.close(() => resolve(port))
+    })
+  })
+}

@@ -80,6 +80,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
     claims: { maxOpenBytes: config.objects.maxOpenBytes, fetchMs: config.objects.fetchTimeoutMs },
     reservedTypes: config.operationalEvents.enabled ? config.operationalEvents.typePrefix : null,
     deadCredit: deliverer.deadCredit,
+    successLines: config.observe.successLines,
     span: { ...spanLimits, max: powerOfTwo(deliverer.spanOffsets) },
     drainMs: deliverer.drainMs,
     stopDrainMs: config.shutdown.drainMs,

@@ -176,6 +176,7 @@ export const table = {
   },
   observe: {
     level: oneOf('info', ['debug', 'info', 'warn', 'error']),
+    successLines: integer(100, 0, 1_000_000),
     host: text('127.0.0.1', /^[A-Za-z0-9.:_-]{1,253}$/, 'write an address, e.g. 0.0.0.0'),
     port: integer(9400, 0, 65_535),
   },

@@ -23,6 +23,7 @@ import type { CommitLimits } from './lane-committer.ts'
 import { type FlowLimits, MemoryBudget } from './lane-flow.ts'
 import { type LaneTopics, sourceTopics } from './lane-topics.ts'
 import type { LinesOptions } from './lines.ts'
+import { LogQuota } from './log-quota.ts'
 import { Router, type RouterLimits } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Failing, Troubles } from './troubles.ts'
@@ -58,6 +59,8 @@ export interface PipelineSettings {
   readonly reservedTypes: string | null
   /** Exhausted deliveries per subscription that may die without a success in between. */
   readonly deadCredit: number
+  /** Log lines a second, at most, about deliveries that succeeded. */
+  readonly successLines: number
   readonly span: SpanLimits
   /** Longest drain before a rejoin, and at the end of the process, ms. */
   readonly drainMs: number
@@ -198,6 +201,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
           world: {
             clock,
             observer,
+            successes: new LogQuota(clock, settings.successLines),
             executor,
             topics: settings.topics,
             rejectedPartitions: settings.rejectedPartitions,

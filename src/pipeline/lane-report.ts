@@ -1,11 +1,12 @@
 import type { Settlement } from '../core/settle.ts'
 import type { Observer } from '../ports.ts'
 import type { AttemptFacts } from './lane-records.ts'
+import type { LogQuota } from './log-quota.ts'
 import type { Work } from './work.ts'
 
-/** One wide line and one count per settled attempt. */
+/** One wide line and one count per settled attempt; of successes as many lines as `successes` allows. */
 export function reportSettlement(
-  observer: Observer,
+  { observer, successes }: { readonly observer: Observer; readonly successes: LogQuota },
   lane: number,
   work: Work,
   settlement: Settlement,
@@ -13,6 +14,10 @@ export function reportSettlement(
 ): void {
   const { delivery } = work
   const { reply, outcome } = facts
+  observer.count('attempts', 1, { outcome: outcome?.t ?? 'none', settlement: settlement.t })
+  if (reply !== null) observer.time('attempt', reply.durationMs, { outcome: outcome?.t ?? 'none' })
+  const leftOut = settlement.t === 'done' ? successes.admit() : 0
+  if (leftOut === null) return
   const fields = {
     deliveryId: delivery.id,
     subscriptionId: delivery.subscriptionId,
@@ -29,9 +34,8 @@ export function reportSettlement(
     dueMs: settlement.t === 'scheduled' ? settlement.dueMs : undefined,
     reason: settlement.t === 'dead' || settlement.t === 'cancelled' ? settlement.reason : undefined,
     lane,
+    leftOut: leftOut === 0 ? undefined : leftOut,
   }
   if (settlement.t === 'cancelled') observer.log('info', 'delivery.cancelled', fields)
   else observer.log(settlement.t === 'dead' ? 'warn' : 'info', 'delivery.attempted', fields)
-  observer.count('attempts', 1, { outcome: outcome?.t ?? 'none', settlement: settlement.t })
-  if (reply !== null) observer.time('attempt', reply.durationMs, { outcome: outcome?.t ?? 'none' })
 }

@@ -45,7 +45,7 @@ export class Settling {
 
   /** The move, if any, and the attempt. */
   write(work: Work, settlement: Settled, facts: AttemptFacts): void {
-    const { topics, clock, observer } = this.#world
+    const { topics, clock } = this.#world
     const lineKey = work.line?.ordered === true ? Buffer.from(work.line.key) : null
     if (settlement.t === 'scheduled') {
       const change = { attempts: facts.attempt, dueMs: settlement.dueMs, error: settlement.error }
@@ -58,7 +58,7 @@ export class Settling {
       this.#ledger.afterCommit(() => this.#world.dead({ delivery, ...change }))
     }
     this.#ledger.append(toAttempt(topics.attempts, this.#partition, work, facts, settlement))
-    reportSettlement(observer, this.#partition, work, settlement, facts)
+    reportSettlement(this.#world, this.#partition, work, settlement, facts)
   }
 
   /** On to another tier with the same attempt count and due time. */

@@ -14,12 +14,14 @@ import type { CrowdLimits } from './crowd.ts'
 import type { Executor } from './executor.ts'
 import type { LaneTopics } from './lane-topics.ts'
 import type { LinesOptions } from './lines.ts'
+import type { LogQuota } from './log-quota.ts'
 import type { Death, Failing } from './troubles.ts'
 
 /** What every lane of a process shares. */
 export interface LaneWorld {
   readonly clock: Clock
   readonly observer: Observer
+  readonly successes: LogQuota
   readonly executor: Executor
   readonly topics: LaneTopics
   readonly rejectedPartitions: number

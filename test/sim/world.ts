@@ -102,6 +102,7 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     totalTimeoutMs: 13_000,
     claims: { maxOpenBytes: 1_000_000, fetchMs: 3_000 },
     deadCredit: 1_000,
+    successLines: 1_000_000,
     span: spanOf(1_024),
     drainMs: 3_500,
     stopDrainMs: 3_500,

@@ -1,3 +1,5 @@
+import { claimHeader } from '../core/claim.ts'
+import { HooktideError } from '../core/error.ts'
 import type { EventLimits } from '../core/event.ts'
 import type { OutRecord } from '../core/record.ts'
 import type { Appended } from '../ports.ts'
@@ -27,6 +29,11 @@ export function remoteEvents(api: ApiClient): EventOperations {
 
 /** No type: the body says what it is (an envelope, or a structured CloudEvent). */
 function inputOf({ headers, key, value }: OutRecord): EventInput {
+  if (headers[claimHeader] !== undefined) {
+    throw new HooktideError('usage', 'an event this large can not go through the API', {
+      remedy: 'Run the command on Kafka itself, without --api-url.',
+    })
+  }
   const text = (name: string) => headers[name]?.toString()
   return {
     type: text('event-type'),

@@ -11,7 +11,7 @@ import type { Result } from '../core/result.ts'
 import type { RetryPolicy } from '../core/retry-policy.ts'
 import type { Subscription } from '../core/subscription.ts'
 import type { Objects } from '../ports/objects.ts'
-import type { Accesses, Clock, Kafka, Observer, Secrets, Sender } from '../ports.ts'
+import type { Accesses, Clock, GroupConsumer, Kafka, Observer, Secrets, Sender } from '../ports.ts'
 import { Attempter } from './attempter.ts'
 import { Circuits } from './circuits.ts'
 import { ClaimedBodies } from './claimed-bodies.ts'
@@ -88,7 +88,7 @@ export interface PipelineDeps {
 }
 
 export interface Pipeline {
-  /** Mono ms since the coordinator last confirmed a membership of ours, the older of both roles'. */
+  /** Mono ms since the coordinator last confirmed a membership of ours, the older of both roles'; 0: there is none yet, or no more. */
   leaseAgeMs(): number
   readonly subscriptions: Subscriptions
   readonly router: Router | null
@@ -265,7 +265,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
         })
 
   return {
-    leaseAgeMs: () => Math.max(0, ...[consumer, routerConsumer].map((member) => member?.leaseAgeMs() ?? 0)),
+    leaseAgeMs: () => Math.max(0, ...[consumer, routerConsumer].map(ageOf)),
     subscriptions,
     router,
     deliverer,
@@ -297,3 +297,8 @@ function failingReason({ sinceMs, failures, error }: Failing, nowMs: number): st
 
 /** A transaction's own time on top of its batching. */
 const commitSlackMs = 100
+
+function ageOf(member: GroupConsumer | null): number {
+  const age = member?.leaseAgeMs() ?? 0
+  return Number.isFinite(age) ? age : 0
+}

@@ -198,6 +198,42 @@ describe('a lane', () => {
   }, 120_000)
 })
 
+describe('a line of a subscription whose backlog is passed by', () => {
+  /** A process with less memory takes the lane over while the first of a line is open and the others are parked behind it. */
+  const takenOver = async () => {
+    const stage = new Stage({ span: spanOf(256) }, 1, 1, { timeoutMs: 60_000, broker: { maxFetchRecords: 1 } })
+    const { world } = stage
+    const { flow, executor } = world.settings
+    const set = (maxRecords: number, minShare: number, maxPerSubscription: number) =>
+      Object.assign(world.settings, {
+        flow: { ...flow, maxRecords },
+        crowd: { minShare, keep: 1, behind: 2 },
+        executor: { ...executor, maxPerSubscription },
+      })
+    set(10, 4, 16)
+    const endpoint: Endpoint = () => ({ t: 'status', status: 200, afterMs: 15_000 })
+    await stage.start({ a: { endpoint }, b: { endpoint: delivers(), ordering: 'none' } })
+    for (const i of upTo(7)) await stage.produce('a', `x${i}`)
+    await stage.produce('a', 'k', 4)
+    await stage.produce('b', null, 12)
+    expect(await stage.until(() => stage.posts('a').some(({ key }) => key === 'k'), 30_000)).toBe(true)
+    await stage.advance(1_500)
+    expect(stage.ids('parked', 'a').length).toBeGreaterThanOrEqual(2)
+    set(6, 2, 2)
+    world.holdAll()
+    await stage.advance(500)
+    world.startAll()
+    const lane = () => [...(world.workers[0]?.pipeline?.deliverer?.lanes ?? [])][0]?.lane
+    expect(await stage.until(() => (lane()?.bypass.size ?? 0) > 0, 30_000)).toBe(true)
+    await stage.drained()
+    return stage.sequences('a', 'k').filter((sequence, i, all) => all.indexOf(sequence) === i)
+  }
+
+  test('what was passed by of it stands before what is parked', async () => {
+    expect(await takenOver()).toEqual([0, 1, 2, 3])
+  })
+})
+
 describe('an ordered key whose head fails six times, 200 followers, and a crash (17)', () => {
   const settings = {
     policy: { maxAttempts: 10, baseMs: 1_300, factor: 1, capMs: 1_300, retryAfterCapMs: 60_000 },

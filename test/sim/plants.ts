@@ -300,17 +300,6 @@ export const plants: Readonly<Record<string, () => Plant>> = {
         },
     ),
 
-  /** What the reader of `deliveries` has passed by counts as seen: a line's later records go before its parked ones. */
-  'passed-by-counts-as-seen': () =>
-    over(
-      Bypass.prototype,
-      'seenTo',
-      (original) =>
-        function (this: Bypass, subscriptionId: string) {
-          return original.call(this, subscriptionId) + (this.size > 0 ? 1_000 : 0)
-        },
-    ),
-
   /** Nobody comes for what was passed by. */
   'passed-by-never-read': () =>
     over(

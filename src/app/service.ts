@@ -17,12 +17,10 @@ import { decodeControl, decodeLaneState, decodeSecret, decodeSubscription } from
 import { masterKeysBehind, References } from '../secrets/references.ts'
 import { SealedSecrets } from '../secrets/sealed-secrets.ts'
 import { SigningSecrets } from '../secrets/signing-secrets.ts'
-import { startApiRole } from './api.ts'
 import { PipelineHealth } from './health.ts'
 import { kafkaOptions } from './kafka-options.ts'
 import { openObjects } from './object-store.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
-import { startProjector } from './projector.ts'
 import { senderOptions } from './sender-options.ts'
 import { openSubscriptionLife } from './subscription-life.ts'
 import { readLag, readVitals } from './vitals.ts'
@@ -161,12 +159,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const lagReader = kafka.reader()
     undo.push(() => lagReader.close())
 
-    if (options.projector === true) undo.push(startProjector(options, kafka))
+    // Read only where they are wanted: they are as large as all the rest.
+    if (options.projector === true) undo.push((await import('./projector.ts')).startProjector(options, kafka))
     undo.push(() => pipeline.stop())
     await pipeline.start()
     undo.push(observer.registerLag(() => readLag(settings, kafka, lagReader)))
     undo.push(watch(health, options))
-    const api = options.api === true ? await startApiRole(options, kafka, admin) : null
+    const api = options.api === true ? await (await import('./api.ts')).startApiRole(options, kafka, admin) : null
     if (api !== null) undo.push(() => api.close())
     phase = 'running'
     observer.log('info', 'service.started', {

@@ -1,6 +1,6 @@
+import type { DeadLetter } from '../core/dead-letter.ts'
 import { encodeOrigin } from '../core/delivery.ts'
 import { headerTexts } from '../schema/decode.ts'
-import type { DeadLetter } from './dead-read.ts'
 
 /** Stable shape of one dead letter. */
 export interface DeadJson {

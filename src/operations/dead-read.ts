@@ -1,38 +1,15 @@
-import { type Delivery, deadHeader, decodeDelivery } from '../core/delivery.ts'
+import { type DeadFilter, type DeadLetter, deadMatches, decodeDead } from '../core/dead-letter.ts'
 import { HooktideError } from '../core/error.ts'
 import { partitionOf } from '../core/partition.ts'
-import type { InRecord } from '../core/record.ts'
 import type { Kafka, LogReader } from '../ports.ts'
 import type { Patience } from './patience.ts'
 import type { Progress } from './progress.ts'
 import { partitionsOf, readTopic } from './read-topic.ts'
 
-export interface DeadFilter {
-  readonly subscription?: string | undefined
-  readonly reason?: string | undefined
-  readonly tenant?: string | undefined
-  /** Its deliveries stand in several lanes. */
-  readonly spread?: boolean
-  /** Died at or after it, epoch ms. */
-  readonly since?: number | undefined
-  /** Delivery ids. */
-  readonly ids?: ReadonlySet<string> | undefined
-}
-
 /** Where to go on: everything before it, partition by partition, was looked at. */
 export interface Cursor {
   readonly partition: number
   readonly offset: number
-}
-
-export interface DeadLetter {
-  readonly partition: number
-  readonly record: InRecord
-  /** Null when its headers can't be read; `problem` then says why. */
-  readonly delivery: Delivery | null
-  readonly problem: string | null
-  readonly reason: string
-  readonly deadAtMs: number
 }
 
 /** Dead letters that match, by partition and offset. Bodies are slices of what was fetched: copy what is kept. */
@@ -57,30 +34,8 @@ export async function* readDead(
     if (++n % 500 === 0) progress?.update(`${n} dead letters looked at, partition ${partition} of ${count}`)
     if (patience?.isOver({ partition, offset: record.offset }) === true) return
     const letter = decodeDead(partition, record)
-    if (matches(letter, filter)) yield letter
+    if (deadMatches(letter, filter)) yield letter
   }
-}
-
-export function decodeDead(partition: number, record: InRecord): DeadLetter {
-  const decoded = decodeDelivery(record)
-  const at = Number(record.headers[deadHeader.atMs]?.toString() ?? Number.NaN)
-  return {
-    partition,
-    record,
-    delivery: decoded.ok ? decoded.value : null,
-    problem: decoded.ok ? null : decoded.reason,
-    reason: record.headers[deadHeader.reason]?.toString() ?? 'unknown',
-    deadAtMs: Number.isSafeInteger(at) ? at : record.timestampMs,
-  }
-}
-
-function matches(letter: DeadLetter, filter: DeadFilter): boolean {
-  const subscription = letter.delivery?.subscriptionId ?? letter.record.key?.toString()
-  if (filter.subscription !== undefined && filter.subscription !== subscription) return false
-  if (filter.tenant !== undefined && filter.tenant !== letter.delivery?.tenant) return false
-  if (filter.reason !== undefined && filter.reason !== letter.reason) return false
-  if (filter.since !== undefined && letter.deadAtMs < filter.since) return false
-  return filter.ids === undefined || (letter.delivery !== null && filter.ids.has(letter.delivery.id))
 }
 
 /** `partition/offset`. */

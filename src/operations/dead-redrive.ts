@@ -1,9 +1,9 @@
-import { deadHeader, deliveryHeader, encodeOrigin, lineHeader, movedHeaders, type Origin } from '../core/delivery.ts'
+import { type DeadLetter, redriveRecord } from '../core/dead-letter.ts'
 import { HooktideError, messageOf } from '../core/error.ts'
 import { partitionOf } from '../core/partition.ts'
 import type { OutRecord } from '../core/record.ts'
 import type { Clock, Producer } from '../ports.ts'
-import { type Cursor, cursorText, type DeadLetter } from './dead-read.ts'
+import { type Cursor, cursorText } from './dead-read.ts'
 import type { Progress } from './progress.ts'
 import { sleep } from './sleep.ts'
 
@@ -28,22 +28,6 @@ export interface RedriveOptions {
   readonly signal: AbortSignal
   readonly progress: Progress
   isKnown(subscriptionId: string): boolean
-}
-
-/**
- * The record that sends a dead letter again: same delivery id, same body, no attempts made, no due time. Its origin is the
- * job's own stream, in which offsets rise by one in job order: that is how lanes recognise a repeat of this job.
- */
-export function redriveRecord(letter: DeadLetter, origin: Origin, topic: string, lanes: number): OutRecord | null {
-  const { delivery, record } = letter
-  if (delivery === null) return null
-  const headers = movedHeaders(record.headers, { attempts: 0, dueMs: null, lastError: null })
-  delete headers[deadHeader.reason]
-  delete headers[deadHeader.atMs]
-  delete headers[lineHeader]
-  headers[deliveryHeader.origin] = Buffer.from(encodeOrigin(origin))
-  const { subscriptionId: key, body: value } = delivery
-  return { topic, partition: partitionOf(key, lanes), key, value, headers }
 }
 
 const batchRecords = 200
@@ -94,7 +78,12 @@ export async function redrive(
       }
       seen.add(delivery.id)
       const origin = { stream: `redrive:${job}`, generation: 1, offset: counter++ }
-      const record = redriveRecord(letter, origin, options.deliveriesTopic, options.lanes) as OutRecord
+      const record = redriveRecord(
+        letter,
+        origin,
+        options.deliveriesTopic,
+        partitionOf(delivery.subscriptionId, options.lanes),
+      ) as OutRecord
       batch.push(record)
       bytes += delivery.body.length + 1024
     }

@@ -107,7 +107,7 @@ export interface Pipeline {
 /** Wires router, lanes and executor of one process; the outside world comes in by `deps`. */
 export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps): Pipeline {
   const { kafka, clock, observer } = deps
-  const readers = { follow: kafka.reader(), ask: kafka.reader(), sweep: kafka.reader(), bypass: kafka.reader() }
+  const readers = { follow: kafka.reader(), ask: kafka.reader(), sweep: kafka.reader(), bypass: kafka.reader(), jobs: kafka.reader() }
   const subscriptions = new Subscriptions({
     topic: settings.topics.subscriptions,
     clock,
@@ -253,6 +253,8 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
           kafka,
           consumer: routerConsumer,
           reader: readers.ask,
+          jobReader: readers.jobs,
+          control,
           group: settings.groups.router,
           clock,
           observer,

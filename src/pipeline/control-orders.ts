@@ -1,4 +1,5 @@
 import type { Control } from '../core/control.ts'
+import { JobTable } from '../core/job-table.ts'
 import { ended, Orders } from '../core/orders.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
@@ -13,8 +14,10 @@ export interface ControlOrdersDeps extends Omit<TableDeps, 'apply'> {
 /** The operators' orders in force, as new as the `control` topic and the clock. */
 export class ControlOrders {
   readonly orders = new Orders()
+  readonly jobs = new JobTable()
   readonly #deps: ControlOrdersDeps
   readonly #table: Table
+  readonly #jobListeners = new Set<(id: string) => void>()
   /** Of the orders that end by themselves: what they hold back is woken by nothing else. */
   readonly #endings = new Map<string, () => void>()
 
@@ -25,6 +28,15 @@ export class ControlOrders {
 
   load(): Promise<void> {
     return this.#table.load()
+  }
+
+  freshen(): Promise<void> {
+    return this.#table.freshen()
+  }
+
+  onJob(listener: (id: string) => void): () => void {
+    this.#jobListeners.add(listener)
+    return () => this.#jobListeners.delete(listener)
   }
 
   stop(): void {
@@ -42,6 +54,10 @@ export class ControlOrders {
       return
     }
     const order = decoded?.value ?? null
+    if (key.startsWith('job:')) {
+      this.#applyJob(key, order, record.offset)
+      return
+    }
     this.#endings.get(key)?.()
     this.#endings.delete(key)
     const over = order !== null && ended(order, clock.now())
@@ -49,6 +65,16 @@ export class ControlOrders {
     observer.log('info', 'control.applied', { target: key, order: order?.order ?? 'none', by: order?.by })
     if (order?.untilMs !== undefined && !over) this.#await(key, order.untilMs)
     this.#changed(key)
+  }
+
+  #applyJob(key: string, order: Control | null, offset: number): void {
+    const applied = this.jobs.apply(key, order)
+    if (!applied.ok) {
+      this.#deps.observer.log('error', 'control.unreadable', { key, offset, reason: applied.reason })
+      return
+    }
+    const id = key.slice('job:'.length).split('/')[0] as string
+    for (const listener of this.#jobListeners) listener(id)
   }
 
   /** In steps: the wall clock may be set, and timers have an upper bound. */

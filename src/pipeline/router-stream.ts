@@ -11,6 +11,7 @@ import {
 import { rejectedRecord } from '../core/rejected.ts'
 import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
 import type { Producer } from '../ports.ts'
+import type { Backfills } from './backfills.ts'
 import { fanOut } from './fan-out.ts'
 import type { RouterDeps } from './router.ts'
 
@@ -31,6 +32,7 @@ export class RouterStream {
   readonly #name: string
   readonly #generation: number
   readonly #producer: Producer
+  readonly #backfills: Backfills
   readonly #queue: Portion[] = []
   #position: number
   #acknowledged: number
@@ -42,8 +44,9 @@ export class RouterStream {
   #held = false
   #working: Promise<void> | null = null
 
-  constructor(deps: RouterDeps, producer: Producer, at: TopicPartition, start: RouterStart) {
+  constructor(deps: RouterDeps, producer: Producer, backfills: Backfills, at: TopicPartition, start: RouterStart) {
     this.#deps = deps
+    this.#backfills = backfills
     this.at = at
     this.#name = `${at.topic}/${at.partition}`
     this.#generation = start.generation
@@ -56,6 +59,10 @@ export class RouterStream {
   /** Everything below it is written and acknowledged. */
   get acknowledged(): number {
     return this.#acknowledged
+  }
+
+  get generation(): number {
+    return this.#generation
   }
 
   get waitingRecords(): number {
@@ -185,6 +192,9 @@ export class RouterStream {
     for (let failures = 0; !this.#stopped && !this.#held; failures++) {
       try {
         await this.#deps.subscriptions.freshen()
+        const last = (portions.at(-1) as Portion).nextOffset - 1
+        const givenUp = () => this.#stopped || this.#held
+        if (!(await this.#backfills.ready(this.#name, this.#generation, last, givenUp))) return false
         for (const records of this.#fanOut(portions)) {
           if (this.#stopped || this.#held) return false
           if (records.length > 0) await this.#producer.send(records)
@@ -220,9 +230,9 @@ export class RouterStream {
           out.push(this.#rejected(record, why))
           continue
         }
-        const matched = subscriptions.wanting(event.value)
-        observer.count('events_routed', 1, { matched: matched.length === 0 ? 'none' : 'some' })
         const origin = { stream: this.#name, generation: this.#generation, offset: record.offset }
+        const matched = this.#backfills.live(subscriptions.wanting(event.value), origin)
+        observer.count('events_routed', 1, { matched: matched.length === 0 ? 'none' : 'some' })
         for (const delivery of fanOut(topics.deliveries, lanes, event.value, matched, origin)) {
           out.push(delivery)
           bytes += event.value.body.length + 512

@@ -3,6 +3,9 @@ import type { EventLimits } from '../core/event.ts'
 import type { TopicPartition } from '../core/record.ts'
 import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
 import type { Clock, GroupConsumer, Kafka, LogReader, Observer, Producer } from '../ports.ts'
+import { Backfills } from './backfills.ts'
+import { type JobControl, JobLog } from './job-log.ts'
+import { Jobs } from './jobs.ts'
 import { routerPositions } from './router-load.ts'
 import { RouterStream } from './router-stream.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -24,9 +27,14 @@ export interface RouterDeps {
   readonly clock: Clock
   readonly observer: Observer
   readonly subscriptions: Subscriptions
+  readonly control: JobControl
+  /** Of jobs: it reads while a stream's questions must not wait. */
+  readonly jobReader: LogReader
   readonly topics: {
     readonly events: readonly string[]
     readonly deliveries: string
+    readonly dead: string
+    readonly control: string
     readonly laneState: string
     readonly rejected: string
   }
@@ -43,6 +51,11 @@ export class Router {
   /** Partitions that are ours and whose stream is being prepared, with the token of the attempt that may finish it. */
   readonly #preparing = new Map<string, number>()
   readonly #producer: Producer
+  /** Of their own, so that one waits for the other only where it must. */
+  readonly #jobProducer: Producer
+  readonly #controlProducer: Producer
+  readonly #backfills: Backfills
+  readonly #jobs: Jobs
   #assignment = 0
   #stopping: Promise<void> | null = null
   #commitTimer: (() => void) | null = null
@@ -51,7 +64,19 @@ export class Router {
 
   constructor(deps: RouterDeps) {
     this.#deps = deps
-    this.#producer = deps.kafka.producer()
+    const { kafka, control, clock, subscriptions, topics, reader, jobReader } = deps
+    this.#producer = kafka.producer()
+    this.#jobProducer = kafka.producer()
+    this.#controlProducer = kafka.producer()
+    const log = new JobLog({ control, topic: topics.control, clock, reader, producer: this.#controlProducer })
+    this.#backfills = new Backfills({ log, clock, subscriptions })
+    this.#jobs = new Jobs({
+      router: deps,
+      log,
+      producer: this.#jobProducer,
+      reader: jobReader,
+      generationOf: (stream) => this.#streams.get(stream)?.generation ?? null,
+    })
   }
 
   async start(): Promise<void> {
@@ -67,10 +92,16 @@ export class Router {
       },
       onFatal: (error) => this.#deps.onFatal(error),
     })
+    await this.#jobs.start()
   }
 
   get streams(): Iterable<RouterStream> {
     return this.#streams.values()
+  }
+
+  /** Parts of jobs that are being worked here. */
+  get jobParts(): number {
+    return this.#jobs.running
   }
 
   /** Partitions that are ours and not read yet. */
@@ -85,10 +116,12 @@ export class Router {
 
   async #stop(): Promise<void> {
     this.#commitTimer?.()
+    const jobs = this.#jobs.stop()
     await Promise.all([...this.#streams.values()].map((stream) => stream.stop()))
+    await jobs
     await this.#commit()
     await this.#deps.consumer.stop()
-    await this.#producer.close()
+    await Promise.all([this.#producer, this.#jobProducer, this.#controlProducer].map((producer) => producer.close()))
   }
 
   #assigned(info: {
@@ -105,6 +138,7 @@ export class Router {
     const token = ++this.#assignment
     for (const tp of info.gained) this.#preparing.set(nameOf(tp), token)
     if (info.gained.length > 0) void this.#gain(info.gained, token)
+    this.#jobs.release()
     this.#deps.observer.log('info', 'router.assigned', {
       gained: info.gained.length,
       kept: info.kept.length,
@@ -123,10 +157,11 @@ export class Router {
         for (const { at, start } of positions) {
           if (this.#stopping !== null || this.#preparing.get(nameOf(at)) !== token) continue
           this.#preparing.delete(nameOf(at))
-          const stream = new RouterStream(this.#deps, this.#producer, at, start)
+          const stream = new RouterStream(this.#deps, this.#producer, this.#backfills, at, start)
           this.#streams.set(nameOf(at), stream)
           stream.start()
         }
+        this.#jobs.release()
         return
       } catch (error) {
         observer.log('warn', 'router.gain_failed', { error: messageOf(error), failures })
@@ -148,7 +183,7 @@ export class Router {
   }
 
   async #revoking(lost: boolean): Promise<void> {
-    await Promise.all([...this.#streams.values()].map((stream) => stream.hold()))
+    await Promise.all([this.#jobs.hold(), ...[...this.#streams.values()].map((stream) => stream.hold())])
     if (!lost) await this.#commit()
   }
 

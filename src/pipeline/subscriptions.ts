@@ -22,6 +22,7 @@ export class Subscriptions {
   readonly #table: Table
   readonly #listeners = new Set<(id: string) => void>()
   readonly #deps: SubscriptionsDeps
+  #version = 0
 
   constructor(deps: SubscriptionsDeps) {
     this.#deps = deps
@@ -78,6 +79,16 @@ export class Subscriptions {
     return this.#index.all()
   }
 
+  /** Rises with every record of the table. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** What the types of operational events begin with; null: there are none. */
+  get reserved(): string | null {
+    return this.#deps.reserved
+  }
+
   get size(): number {
     return this.#index.size
   }
@@ -92,6 +103,7 @@ export class Subscriptions {
   }
 
   #apply(record: InRecord): void {
+    this.#version++
     const id = record.key?.toString()
     if (id === undefined) {
       this.#deps.observer.log('error', 'subscription.unreadable', {

@@ -24,7 +24,8 @@ import { type FlowLimits, MemoryBudget } from './lane-flow.ts'
 import { type LaneTopics, sourceTopics } from './lane-topics.ts'
 import type { LinesOptions } from './lines.ts'
 import { LogQuota } from './log-quota.ts'
-import { Router, type RouterLimits } from './router.ts'
+import { openRouter } from './open-router.ts'
+import type { Router, RouterLimits } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Failing, Troubles } from './troubles.ts'
 
@@ -107,7 +108,13 @@ export interface Pipeline {
 /** Wires router, lanes and executor of one process; the outside world comes in by `deps`. */
 export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps): Pipeline {
   const { kafka, clock, observer } = deps
-  const readers = { follow: kafka.reader(), ask: kafka.reader(), sweep: kafka.reader(), bypass: kafka.reader(), jobs: kafka.reader() }
+  const readers = {
+    follow: kafka.reader(),
+    ask: kafka.reader(),
+    sweep: kafka.reader(),
+    bypass: kafka.reader(),
+    jobs: kafka.reader(),
+  }
   const subscriptions = new Subscriptions({
     topic: settings.topics.subscriptions,
     clock,
@@ -238,33 +245,12 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
           stopDrainMs: settings.stopDrainMs,
           onFatal: deps.onFatal,
         })
-  const routerConsumer = settings.roles.router
-    ? kafka.consumer({
-        group: settings.groups.router,
-        topics: settings.topics.events,
-        assign: 'partitions',
-        drainMs: settings.drainMs,
-      })
-    : null
-  const router =
-    routerConsumer === null
-      ? null
-      : new Router({
-          kafka,
-          consumer: routerConsumer,
-          reader: readers.ask,
-          jobReader: readers.jobs,
-          control,
-          group: settings.groups.router,
-          clock,
-          observer,
-          subscriptions,
-          topics: settings.topics,
-          lanes: settings.lanes,
-          rejectedPartitions: settings.rejectedPartitions,
-          limits: settings.router,
-          onFatal: deps.onFatal,
-        })
+  const { router, consumer: routerConsumer } = openRouter(settings, deps, {
+    subscriptions,
+    control,
+    reader: readers.ask,
+    jobReader: readers.jobs,
+  })
 
   return {
     leaseAgeMs: () => Math.max(0, ...[consumer, routerConsumer].map(ageOf)),

@@ -1,0 +1,26 @@
+import type { GroupConsumer } from '../ports.ts'
+import type { PipelineDeps, PipelineSettings } from './assemble.ts'
+import { Router, type RouterDeps } from './router.ts'
+
+/** The role `router` of a process, where it has it. */
+export function openRouter(
+  settings: PipelineSettings,
+  { kafka, clock, observer, onFatal }: PipelineDeps,
+  shared: Pick<RouterDeps, 'subscriptions' | 'control' | 'reader' | 'jobReader'>,
+): { readonly router: Router | null; readonly consumer: GroupConsumer | null } {
+  if (!settings.roles.router) return { router: null, consumer: null }
+  const { groups, topics, lanes, rejectedPartitions } = settings
+  const consumer = kafka.consumer({
+    group: groups.router,
+    topics: topics.events,
+    assign: 'partitions',
+    drainMs: settings.drainMs,
+  })
+  const router = new Router({
+    ...shared,
+    ...{ kafka, consumer, clock, observer, topics, lanes, rejectedPartitions, onFatal },
+    group: groups.router,
+    limits: settings.router,
+  })
+  return { router, consumer }
+}

@@ -6,7 +6,7 @@ import { end, hasEnded, spawnNode } from './children.ts'
 import { until } from './clock.ts'
 import { monoMs } from './mono.ts'
 
-const main = join(import.meta.dirname, '..', 'src', 'main.ts')
+const main = join(import.meta.dirname, '..', 'bin', 'hooktide.js')
 
 export interface HooktideOptions {
   readonly folder: string

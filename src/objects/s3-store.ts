@@ -1,4 +1,4 @@
-import { GetObjectCommand, PutObjectCommand, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import type { S3Client } from '@aws-sdk/client-s3'
 import { type Claim, claimProblem, isClaimKey } from '../core/claim.ts'
 import { messageOf } from '../core/error.ts'
 import type { Secret } from '../core/secret.ts'
@@ -20,13 +20,18 @@ export interface S3StoreOptions {
 
 /** Bodies as objects of one bucket of Amazon S3, or of a store that is compatible. */
 export class S3Store implements Objects {
-  readonly #client: S3Client
   readonly #options: S3StoreOptions
+  #opened: ReturnType<S3Store['open']> | null = null
 
   constructor(options: S3StoreOptions) {
     this.#options = options
-    const { region, endpoint, accessKeyId, secretAccessKey, timeoutMs } = options
-    this.#client = new S3Client({
+  }
+
+  /** The library is as large as a third of the rest: it is read when it is needed. */
+  private async open(): Promise<{ sdk: typeof import('@aws-sdk/client-s3'); client: S3Client }> {
+    const { region, endpoint, accessKeyId, secretAccessKey, timeoutMs } = this.#options
+    const sdk = await import('@aws-sdk/client-s3')
+    const client = new sdk.S3Client({
       region,
       // Its own retries would eat the attempt's deadline: who asks comes again.
       maxAttempts: 1,
@@ -37,13 +42,20 @@ export class S3Store implements Objects {
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
     })
+    return { sdk, client }
+  }
+
+  #sdk(): ReturnType<S3Store['open']> {
+    this.#opened ??= this.open()
+    return this.#opened
   }
 
   async get(claim: Claim): Promise<ObjectFound> {
     if (!isClaimKey(claim.key)) return { t: 'bad', detail: 'the key is no key of this store' }
+    const { sdk, client } = await this.#sdk()
     const { abortSignal, cancel } = this.#deadline(this.#options.timeoutMs)
     try {
-      const found = await this.#client.send(new GetObjectCommand(this.#at(claim)), { abortSignal })
+      const found = await client.send(new sdk.GetObjectCommand(this.#at(claim)), { abortSignal })
       // Before it is read: its size is somebody else's choice.
       if (found.ContentLength !== claim.bytes || found.Body === undefined) {
         await found.Body?.transformToWebStream().cancel()
@@ -54,7 +66,7 @@ export class S3Store implements Objects {
       return problem === null ? { t: 'found', body } : { t: 'bad', detail: problem }
     } catch (error) {
       // A bucket that is missing is a mistake of the operator, and no delivery's end.
-      if (error instanceof S3ServiceException && error.name === 'NoSuchKey') return { t: 'missing' }
+      if (error instanceof sdk.S3ServiceException && error.name === 'NoSuchKey') return { t: 'missing' }
       return { t: 'unavailable', detail: messageOf(error).slice(0, 200) }
     } finally {
       cancel()
@@ -63,16 +75,17 @@ export class S3Store implements Objects {
 
   async put(claim: Claim, body: Buffer): Promise<void> {
     const input = { ...this.#at(claim), Body: body, ContentLength: body.length }
+    const { sdk, client } = await this.#sdk()
     const { abortSignal, cancel } = this.#deadline(putMs)
     try {
-      await this.#client.send(new PutObjectCommand(input), { abortSignal })
+      await client.send(new sdk.PutObjectCommand(input), { abortSignal })
     } finally {
       cancel()
     }
   }
 
   close(): void {
-    this.#client.destroy()
+    void this.#opened?.then(({ client }) => client.destroy())
   }
 
   /** Of a request in all, its body included: the client's own time-outs begin anew with every byte. */

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { atOurEnd } from '../../src/broker/processes.ts'
 import { overridesOf, secretName } from './setting.ts'
 
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const root = join(import.meta.dirname, '..', '..')
+const main = join(root, 'bin', 'hooktide.js')
+const compiled = join(root, '.hooktide', 'compiled')
 
 export interface Line {
   readonly time: number
@@ -43,7 +45,7 @@ export class Worker {
     )
     this.#child = spawn(process.execPath, [main, 'up', '--config', config], {
       stdio: ['ignore', log, log],
-      env: { ...env, [secretName]: options.secret },
+      env: { ...env, NODE_COMPILE_CACHE: compiled, [secretName]: options.secret },
     })
     closeSync(log)
     // It must not outlive this driver, however that ends.

@@ -2,7 +2,9 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { Log } from './log.ts'
 
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const root = join(import.meta.dirname, '..', '..')
+const main = join(root, 'bin', 'hooktide.js')
+const compiled = join(root, '.hooktide', 'compiled')
 
 export interface ServiceProcess {
   readonly pid: number
@@ -18,7 +20,7 @@ const living = new Set<ServiceProcess>()
 export function run(args: readonly string[], env: Readonly<Record<string, string>>): ServiceProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(HOOKTIDE|KAFKA|VITEST|NODE_ENV)/.test(name))
   const child = spawn(process.execPath, [main, ...args], {
-    env: { ...Object.fromEntries(inherited), ...env },
+    env: { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE: compiled, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const log = new Log()

@@ -283,8 +283,8 @@ function failingReason({ sinceMs, failures, error }: Failing, nowMs: number): st
   return `no success in ${hours} h (${failures} attempts failed, the last: ${error.slice(0, 200)})`
 }
 
-/** A transaction's own time on top of its batching. */
-const commitSlackMs = 100
+/** A transaction's own time on top of its batching, on a bad day: what ripens earlier than it is due only waits in memory. */
+const commitSlackMs = 250
 
 function ageOf(member: GroupConsumer | null): number {
   const age = member?.leaseAgeMs() ?? 0

@@ -2,13 +2,16 @@ import { errorText } from '../src/cli/run.ts'
 import { HooktideError } from '../src/core/error.ts'
 import { drip } from './drip.ts'
 import { guard, sign } from './endpoint-costs.ts'
+import { fanout } from './fanout.ts'
 import { benchFilter } from './filter.ts'
+import { checkGate, saveGate } from './gate.ts'
 import { head } from './head.ts'
 import { ingest } from './ingest.ts'
 import { latency } from './latency.ts'
 import { lateness } from './lateness.ts'
 import { load, machine } from './machine.ts'
 import { memoryScenario } from './memory-scenario.ts'
+import { mix } from './mix.ts'
 import { monoMs } from './mono.ts'
 import { noisy } from './noisy.ts'
 import { readOptions } from './options.ts'
@@ -26,6 +29,8 @@ import { Stage } from './world.ts'
 const scenarios: readonly Scenario[] = [
   throughput,
   latency,
+  mix,
+  fanout,
   memoryScenario,
   lateness,
   noisy,
@@ -96,7 +101,11 @@ async function main(): Promise<number> {
       `${JSON.stringify({ command, machine: machine(), broker: stage.broker.kind, results }, null, 2)}\n`,
     )
   }
-  return failed.length === 0 ? 0 : 1
+  if (options.gate === 'save') note(saveGate(results))
+  if (options.gate !== 'check') return failed.length === 0 ? 0 : 1
+  const { ok, lines } = checkGate(results)
+  for (const line of lines) note(line)
+  return ok && failed.length === 0 ? 0 : 1
 }
 
 async function measured(scenario: Scenario, stage: Stage, settings: Settings): Promise<ScenarioResult> {

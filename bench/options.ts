@@ -6,16 +6,20 @@ export interface Options {
   readonly concurrency: number
   readonly deliveries: number | undefined
   readonly json: boolean
+  /** Hold the ratios to those of bench/baseline.json, or make them that. */
+  readonly gate: 'check' | 'save' | null
   readonly nodeFlags: readonly string[]
 }
 
-export const usage = `npm run bench -- [throughput] [latency] [memory] [lateness] [noisy] [outage] [head] [scheduled] [drip] [ingest] [guard] [sign] [tls] [profile] [all] [options]
+export const usage = `npm run bench -- [throughput] [latency] [mix] [fanout] [memory] [lateness] [noisy] [outage] [head] [scheduled] [drip] [ingest] [guard] [sign] [tls] [profile] [all] [options]
 
 Without a name: throughput, latency, memory and lateness. profile runs throughput once and prints where the time went.
 guard, sign and tls need no broker.
   --rounds N          rounds of throughput and latency; the table shows median (least–most). Default 3
   --concurrency N     open POSTs. Default 256 (throughput also runs 64)
   --deliveries N      deliveries of a round, or waiting; default: the scenario's own
+  --gate              compare the ratios with those in bench/baseline.json; exit 1 when one fell beyond its spread and 10 %
+  --save-gate         write the ratios of this run there
   --json              the result as JSON, on stdout; without it a table
   --node-flag FLAG    for the Node that runs Hooktide, e.g. --node-flag=--max-semi-space-size=16; can be repeated
 KAFKA_BROKERS and HOOKTIDE_BROKER choose the broker, as for the demo; a broker that is not ours has no CPU figures.`
@@ -37,7 +41,8 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
       return `--${name} is "${text}", must be a whole number above 0`
   }
   const standard = ['throughput', 'latency', 'memory', 'lateness']
-  const named = positionals.length === 0 ? standard : positionals
+  const gating = values.gate === true || values['save-gate'] === true
+  const named = positionals.length > 0 ? positionals : gating ? ['throughput', 'mix', 'fanout'] : standard
   return {
     scenarios: named.includes('all')
       ? known.filter((name) => name !== 'profile')
@@ -46,6 +51,7 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
     concurrency: Number(values.concurrency ?? 256),
     deliveries: values.deliveries === undefined ? undefined : Number(values.deliveries),
     json: values.json ?? false,
+    gate: values['save-gate'] === true ? 'save' : values.gate === true ? 'check' : null,
     nodeFlags: values['node-flag'] ?? [],
   }
 }
@@ -59,6 +65,8 @@ function parse(args: readonly string[]) {
       concurrency: { type: 'string' },
       deliveries: { type: 'string' },
       json: { type: 'boolean' },
+      gate: { type: 'boolean' },
+      'save-gate': { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
       'node-flag': { type: 'string', multiple: true },
     },

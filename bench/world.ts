@@ -75,7 +75,12 @@ export interface WorldOptions {
   readonly http?: object
   readonly api?: object
   /** Subscriptions; each takes events of the type that is its id. */
-  readonly subscriptions: (origin: string) => readonly Pick<Subscription, 'id' | 'url' | 'ordering' | 'maxInFlight'>[]
+  readonly subscriptions: (origin: string) => readonly (Pick<
+    Subscription,
+    'id' | 'url' | 'ordering' | 'maxInFlight'
+  > & {
+    readonly types?: readonly string[]
+  })[]
 }
 
 export interface Event {

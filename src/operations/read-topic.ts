@@ -70,9 +70,11 @@ export async function confirmWritten(
   since: ReadonlyMap<number, number>,
 ): Promise<void> {
   const overtaken = new Set<string>()
-  for (const { topic, partition, firstOffset, count } of appended) {
+  for (const { topic, partition, ranges } of byPartition(appended)) {
+    const firstOffset = Math.min(...ranges.map(({ from }) => from))
+    const ours = (offset: number) => ranges.some(({ from, to }) => offset >= from && offset < to)
     const mine = new Set(records.filter((r) => r.partition === partition).map(({ key }) => String(key)))
-    const end = firstOffset + count
+    const end = Math.max(...ranges.map(({ to }) => to))
     const deadlineMs = clock.mono() + 10_000
     while (((await reader.ends(topic, [partition])).get(partition) ?? 0) < end) {
       if (clock.mono() > deadlineMs) {
@@ -88,7 +90,7 @@ export async function confirmWritten(
       const batch = await reader.fetch({ topic, partition, from })
       for (const { offset, key } of batch.records) {
         if (offset >= end) break
-        if (offset >= firstOffset) seen++
+        if (ours(offset)) seen++
         else if (mine.has(String(key))) overtaken.add(String(key))
       }
       if (batch.nextOffset <= from) break
@@ -97,11 +99,23 @@ export async function confirmWritten(
     if (seen === 0) throw new HooktideError('internal', `${topic}/${partition} does not hold what was written to it`)
   }
   if (overtaken.size === 0) return
-  throw new HooktideError(
-    'check.failed',
-    `${[...overtaken].join(', ')} was changed by somebody else at the same time`,
-    {
-      remedy: 'Yours was written last. Look at it and, where the other change matters, make it again.',
-    },
-  )
+  throw new HooktideError('check.failed', `${some([...overtaken])} was changed by somebody else at the same time`, {
+    remedy: 'Yours was written last. Look at it and, where the other change matters, make it again.',
+  })
+}
+
+/** A large write is appended in several parts, and others' records may stand between them. */
+function byPartition(appended: readonly Appended[]) {
+  const found = new Map<string, { topic: string; partition: number; ranges: { from: number; to: number }[] }>()
+  for (const { topic, partition, firstOffset, count } of appended) {
+    const key = `${topic}/${partition}`
+    const entry = found.get(key) ?? { topic, partition, ranges: [] }
+    entry.ranges.push({ from: firstOffset, to: firstOffset + count })
+    found.set(key, entry)
+  }
+  return found.values()
+}
+
+function some(names: readonly string[]): string {
+  return names.length <= 5 ? names.join(', ') : `${names.slice(0, 5).join(', ')} and ${names.length - 5} more`
 }

@@ -1,3 +1,6 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { hooktide, ownWorld } from './support.ts'
 
@@ -137,3 +140,18 @@ subscriptions:
     expect((await apply(listed)).out).toBe('1 unchanged\n')
   })
 })
+
+test('thousands of subscriptions are written in one apply, in several parts, and nobody else is suspected', async () => {
+  const own = await ownWorld()
+  const file = join(await mkdtemp(join(tmpdir(), 'hooktide-apply-')), 'many.yaml')
+  const many = Array.from({ length: 6_000 }, (_, i) => ({
+    id: `many${i}`,
+    url: 'https://example.com/hook',
+    types: ['a'],
+    secrets: [{ ref: 'env:A' }],
+    description: 'x'.repeat(200),
+  }))
+  await writeFile(file, JSON.stringify({ subscriptions: many }))
+  const applied = await hooktide(['subscriptions', 'apply', file], { env: own })
+  expect([applied.code, applied.err.slice(0, 300)]).toEqual([0, expect.not.stringContaining('somebody else')])
+}, 60_000)

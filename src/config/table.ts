@@ -70,7 +70,7 @@ export const table = {
     perOriginPerSecond: optional(number(100, 0.01, 1_000_000)),
     retryShare: number(0.3, 0.01, 1),
     commitEvery: duration('1s', '50ms', '1m'),
-    commitMovesEvery: duration('250ms', '10ms', '1m'),
+    commitMovesEvery: duration('0', '0', '1m'),
     commitRecords: integer(500, 1, 10_000),
     spanOffsets: integer(1_048_576, 64, 1_048_576),
     bufferPerLane: {
@@ -179,6 +179,7 @@ export const table = {
     successLines: integer(100, 0, 1_000_000),
     host: text('127.0.0.1', /^[A-Za-z0-9.:_-]{1,253}$/, 'write an address, e.g. 0.0.0.0'),
     port: integer(9400, 0, 65_535),
+    worstSubscriptions: integer(20, 0, 100),
   },
   shutdown: {
     drain: duration('15s', '0', '1h'),

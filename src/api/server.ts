@@ -16,6 +16,7 @@ import { problemOf } from './problem.ts'
 import type { ApiRoute } from './route.ts'
 import { deliveryRoutes } from './routes-deliveries.ts'
 import { eventRoutes } from './routes-events.ts'
+import { jobRoutes } from './routes-jobs.ts'
 import { steeringRoutes } from './routes-steering.ts'
 import { subscriptionRoutes } from './routes-subscriptions.ts'
 import { ScanGate } from './scan-gate.ts'
@@ -116,6 +117,12 @@ export async function startApi(options: ApiOptions): Promise<ApiServer> {
     }
   })
 
+  app.addHook('onResponse', async ({ method, is404, routeOptions }, { statusCode, elapsedTime }) => {
+    // Of the table of routes, never of the path: that is the caller's.
+    const route = is404 ? 'unknown' : `${method} ${routeOptions.url ?? ''}`
+    observer.count('api_requests', 1, { route, status: `${Math.floor(statusCode / 100)}xx` })
+    observer.time('api_request', elapsedTime, { route })
+  })
   app.setErrorHandler(refuse)
   app.setNotFoundHandler((request, reply) =>
     refuse(
@@ -129,6 +136,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServer> {
     ...subscriptionRoutes,
     ...eventRoutes(new IdempotentAnswers(clock)),
     ...deliveryRoutes,
+    ...jobRoutes,
     ...steeringRoutes,
   ]
   const gate = new ScanGate()

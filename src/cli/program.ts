@@ -10,10 +10,12 @@ import type { CliDeps } from './deps.ts'
 import { doctorCommand } from './doctor.ts'
 import { endpointsCommand } from './endpoints.ts'
 import { eraseCommand } from './erase.ts'
+import { jobsCommand } from './jobs.ts'
 import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
 import type { GlobalOptions } from './open-operations.ts'
 import { produceCommand } from './produce.ts'
+import { replayCommand } from './replay.ts'
 import { secretsCommand } from './secrets.ts'
 import { stateCommand } from './state.ts'
 import { statusCommand } from './status.ts'
@@ -77,6 +79,8 @@ function commands(context: CommandContext): Command[] {
     eraseCommand(context),
     deadCommand(context),
     deliveriesCommand(context),
+    replayCommand(context),
+    jobsCommand(context),
     linesCommand(context),
     tiersCommand(context),
     tokensCommand(context),

@@ -1,6 +1,8 @@
 import { Command } from 'commander'
 import { HooktideError } from '../core/error.ts'
 import type { WrittenSubscription } from '../operations/contract.ts'
+import { newId } from '../operations/subscription-input-rules.ts'
+import { addBackfilled, type BackfillSince, backfillArgument } from './backfill.ts'
 import type { CommandContext } from './context.ts'
 import { unsetFields } from './endpoint-options.ts'
 import { exitCode } from './exit-code.ts'
@@ -10,6 +12,13 @@ import { examples } from './subscription-examples.ts'
 import { type FieldOptions, fieldsOf, withFieldOptions } from './subscription-fields.ts'
 import { parseSubscriptionFile } from './subscription-file.ts'
 import { listText, planText, showText } from './subscription-view.ts'
+
+interface AddOptions {
+  readonly id?: string
+  readonly verify?: boolean
+  readonly backfill?: BackfillSince
+  readonly json?: boolean
+}
 
 /** `hooktide subscriptions …`: who gets what. */
 export function subscriptionsCommand(context: CommandContext): Command {
@@ -21,12 +30,23 @@ export function subscriptionsCommand(context: CommandContext): Command {
     .description('add a subscription')
     .option('--id <id>', 'its id (default: made up)')
     .option('--verify', 'paused until its endpoint has answered a signed challenge')
+    .option(
+      '--backfill <since>',
+      'past events first, then live ones: all, how long ago, or a date',
+      backfillArgument(deps),
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', examples.add)
-    .action(async (options: FieldOptions & { id?: string; verify?: boolean; json?: boolean }) => {
-      const input = { id: options.id, ...fieldsOf(options), secrets: references(options.secret) }
+    .action(async (options: FieldOptions & AddOptions) => {
+      const { backfill } = options
+      const id = options.id ?? (backfill === undefined ? undefined : newId())
+      const input = given({ id, ...fieldsOf(options), secrets: references(options.secret) })
       const verify = options.verify === true ? { verify: true } : {}
-      const written = await context.withOperations((ops) => ops.subscriptions.add(given(input), verify))
+      const written = await context.withOperations((ops) =>
+        backfill === undefined
+          ? ops.subscriptions.add(input, verify)
+          : addBackfilled(ops, { ...input, id: id as string }, verify, backfill, context),
+      )
       printOne(`added ${written.subscription.id}`, written, options.json === true)
     })
 

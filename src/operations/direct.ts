@@ -1,6 +1,7 @@
 import type { Caller, EventOperations, Operations } from './contract.ts'
 import { directDead } from './direct-dead.ts'
 import { directDeliveries } from './direct-deliveries.ts'
+import { directJobs } from './direct-jobs.ts'
 import { directLines } from './direct-lines.ts'
 import { directOrders, directTiers, operatorsOnly } from './direct-orders.ts'
 import { directSubscriptions } from './direct-subscriptions.ts'
@@ -23,6 +24,7 @@ export function directOperations(parts: OperationParts, caller: Caller): Operati
     tiers: directTiers(parts, caller),
     orders: directOrders(parts, caller),
     events: directEvents(parts),
+    jobs: directJobs(parts, caller),
     status(metricsUrls) {
       operatorsOnly(caller)
       return readStatus({ kafka, admin }, config, clock.now(), { urls: metricsUrls, fetchText })

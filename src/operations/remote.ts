@@ -12,6 +12,7 @@ import type {
   RedriveReport,
 } from './contract.ts'
 import { remoteEvents } from './remote-events.ts'
+import { remoteJobs } from './remote-jobs.ts'
 import { remoteSubscriptions } from './remote-subscriptions.ts'
 import type { Status } from './status-read.ts'
 
@@ -52,6 +53,7 @@ export function remoteOperations(parts: RemoteParts): Operations {
       clear: (targets, { ended }) => api.post('/orders/clear', { targets, ended }),
     },
     events: remoteEvents(api) satisfies EventOperations,
+    jobs: remoteJobs(api, parts.by),
     async status(metricsUrls) {
       const status = await api.get<Status>('/status')
       return metricsUrls.length === 0 ? status : { ...status, ...(await parts.inFlight(metricsUrls)) }

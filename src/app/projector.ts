@@ -17,8 +17,10 @@ export function startProjector(
   const shared = roles.router || roles.deliverer
   const projector = new Projector({ ...world, home, batchRecords: shared ? 250 : 5_000, pollMs: shared ? 500 : 250 })
   projector.start()
+  const remove = observer.registerVitals(() => ({ projectorLag: projector.vitals.lag }))
   observer.log('info', 'projector.started', { where: home.where })
   return async () => {
+    remove()
     await projector.stop()
     await reader.close()
     await home.close()

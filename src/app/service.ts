@@ -23,7 +23,7 @@ import { openObjects } from './object-store.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
 import { senderOptions } from './sender-options.ts'
 import { openSubscriptionLife } from './subscription-life.ts'
-import { readLag, readVitals } from './vitals.ts'
+import { watchPipeline } from './watch-pipeline.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -155,15 +155,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       leaseMs: settings.leaseMs,
       outageMs: 600_000,
     })
-    undo.push(observer.registerVitals(() => readVitals(pipeline, clock)))
-    const lagReader = kafka.reader()
-    undo.push(() => lagReader.close())
+    const watching = watchPipeline(pipeline, settings, {
+      ...{ kafka, clock, observer },
+      worst: config.observe.worstSubscriptions,
+    })
+    undo.push(() => watching.close())
 
     // Read only where they are wanted: they are as large as all the rest.
     if (options.projector === true) undo.push((await import('./projector.ts')).startProjector(options, kafka))
     undo.push(() => pipeline.stop())
     await pipeline.start()
-    undo.push(observer.registerLag(() => readLag(settings, kafka, lagReader)))
+    undo.push(watching.startLag())
     undo.push(watch(health, options))
     const api = options.api === true ? await (await import('./api.ts')).startApiRole(options, kafka, admin) : null
     if (api !== null) undo.push(() => api.close())

@@ -11,6 +11,8 @@ export interface MetricEntry {
 }
 
 export const catalogue: Readonly<Record<string, MetricEntry>> = {
+  api_requests: { kind: 'counter', help: 'Requests to the HTTP API', labels: ['route', 'status'] },
+  api_request: { kind: 'timer', help: 'Duration of an answer of the HTTP API', labels: ['route'] },
   attempts: {
     kind: 'counter',
     help: 'Attempts settled, by what came back and what followed from it',

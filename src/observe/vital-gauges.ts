@@ -20,6 +20,20 @@ export class VitalGauges {
   readonly #lag: Gauge
   readonly #paused: Gauge
   readonly #lanes: Gauge
+  readonly #laneCount: Gauge
+  readonly #backlog: Gauge
+  readonly #done: Gauge
+  readonly #inFlightMax: Gauge
+  readonly #utilisation: Gauge
+  readonly #lines: Gauge
+  readonly #parked: Gauge
+  readonly #bypassed: Gauge
+  readonly #circuits: Gauge
+  readonly #subscriptions: Gauge
+  readonly #jobParts: Gauge
+  readonly #projectorLag: Gauge
+  readonly #worstAge: Gauge
+  readonly #worstFailures: Gauge
 
   constructor(registry: Registry, clock: Clock) {
     this.#clock = clock
@@ -52,6 +66,37 @@ export class VitalGauges {
     this.#lag = gauge('consumer_lag', 'Records behind the committed positions', ['group', 'topic'])
     this.#paused = gauge('paused_partitions', 'Partitions paused now, by reason', ['reason'])
     this.#lanes = gauge('lanes', 'Lanes owned, by state', ['state'])
+    this.#laneCount = gauge('lanes_configured', 'Lanes there are; absent: this process does not deliver')
+    this.#backlog = gauge(
+      'ready_backlog',
+      'Of a lane owned here, records of deliveries that are not done; absent: not known now',
+      ['lane'],
+    )
+    this.#done = gauge(
+      'lane_done_offsets',
+      'How far a lane owned here is in deliveries: it stands still when the lane does',
+      ['lane'],
+    )
+    this.#inFlightMax = gauge('in_flight_max', 'Most POSTs that may be open')
+    this.#utilisation = gauge('executor_utilisation', 'Open POSTs against the most there may be, 0 to 1')
+    this.#lines = gauge('lines', 'Lines that are not open, by state', ['state'])
+    this.#parked = gauge('parked_deliveries', 'Deliveries parked in lines, by the state of the line', ['state'])
+    this.#bypassed = gauge('bypassed_subscriptions', 'Subscriptions whose backlog is passed by')
+    this.#circuits = gauge('circuits_open', 'Circuits that are not closed, by scope', ['scope'])
+    this.#subscriptions = gauge('subscriptions', 'Subscriptions in the table, by status', ['status'])
+    this.#jobParts = gauge('job_parts', 'Parts of replays and redrives worked here; absent: no router is here')
+    this.#projectorLag = gauge(
+      'projector_lag',
+      'Records of the log that are not in the delivery state; absent: it is not kept here',
+    )
+    this.#worstAge = gauge(
+      'subscription_oldest_ready_age_seconds',
+      'The worst subscriptions: how long the oldest ready delivery waits',
+      ['subscription'],
+    )
+    this.#worstFailures = gauge('subscription_failures', 'The worst subscriptions: attempts that failed in a row', [
+      'subscription',
+    ])
   }
 
   set(vitals: Vitals): void {
@@ -65,16 +110,53 @@ export class VitalGauges {
       this.#tierPromoted.inc({ tier }, promoted)
       if (lowestDueMs !== null) this.#tierLowestDue.set({ tier }, (lowestDueMs - this.#clock.now()) / 1000)
     }
-    orAbsent(this.#clockOffset, vitals.clockOffsetMs)
-    orAbsent(this.#lastCommit, vitals.commitMs)
+    orAbsent(this.#clockOffset, seconds(vitals.clockOffsetMs))
+    orAbsent(this.#lastCommit, seconds(vitals.commitMs))
     for (const metric of [this.#lag, this.#paused, this.#lanes]) metric.reset()
     for (const { group, topic, records } of vitals.lag) this.#lag.set({ group, topic }, records)
     for (const [reason, count] of Object.entries(vitals.paused)) this.#paused.set({ reason }, count)
     for (const { state } of vitals.lanes) this.#lanes.inc({ state })
+    orAbsent(this.#laneCount, vitals.laneCount)
+    this.#setAmounts(vitals)
+    this.#setWorst(vitals)
+  }
+
+  #setAmounts(vitals: Vitals): void {
+    this.#inFlightMax.set(vitals.maxInFlight)
+    this.#utilisation.set(vitals.maxInFlight === 0 ? 0 : vitals.inFlight.count / vitals.maxInFlight)
+    this.#bypassed.set(vitals.bypassed)
+    orAbsent(this.#jobParts, vitals.jobParts)
+    orAbsent(this.#projectorLag, vitals.projectorLag)
+    const labelled = [this.#backlog, this.#done, this.#lines, this.#parked, this.#circuits, this.#subscriptions]
+    for (const gauge of labelled) gauge.reset()
+    for (const { lane, records, done } of vitals.backlog) {
+      this.#done.set({ lane }, done)
+      if (records !== null) this.#backlog.set({ lane }, records)
+    }
+    for (const [state, { lines, parked }] of Object.entries(vitals.lines)) {
+      this.#lines.set({ state }, lines)
+      this.#parked.set({ state }, parked)
+    }
+    for (const [scope, open] of Object.entries(vitals.circuits)) this.#circuits.set({ scope }, open)
+    for (const [status, n] of Object.entries(vitals.subscriptions)) this.#subscriptions.set({ status }, n)
+  }
+
+  /** The only labels that name a subscription: of a bounded number, and who is no longer among the worst is gone from here. */
+  #setWorst({ worst }: Vitals): void {
+    this.#worstAge.reset()
+    this.#worstFailures.reset()
+    for (const { subscriptionId: subscription, oldestReadyAgeMs, failures } of worst) {
+      if (oldestReadyAgeMs > 0) this.#worstAge.set({ subscription }, oldestReadyAgeMs / 1000)
+      if (failures > 0) this.#worstFailures.set({ subscription }, failures)
+    }
   }
 }
 
-function orAbsent(gauge: Gauge, ms: number | null): void {
-  if (ms === null) gauge.remove()
-  else gauge.set(ms / 1000)
+function orAbsent(gauge: Gauge, value: number | null): void {
+  if (value === null) gauge.remove()
+  else gauge.set(value)
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1000
 }

@@ -72,8 +72,12 @@ export class Circuits {
   }
 
   get open(): number {
+    return this.openOf('sub') + this.openOf('origin')
+  }
+
+  openOf(scope: 'sub' | 'origin'): number {
     let open = 0
-    for (const circuit of this.#circuits.values()) if (circuit.state.t !== 'closed') open++
+    for (const [key, circuit] of this.#circuits) if (circuit.state.t !== 'closed' && key.startsWith(`${scope} `)) open++
     return open
   }
 

@@ -81,6 +81,11 @@ export class Executor {
     return this.#open.size
   }
 
+  /** Most POSTs that may be open. */
+  get maxInFlight(): number {
+    return this.#limits.maxInFlight
+  }
+
   get inFlightBytes(): number {
     return this.#openBytes
   }
@@ -110,11 +115,14 @@ export class Executor {
   /** Earliest `readyAtMs` of what waits here; null when nothing does. */
   oldestReadyMs(): number | null {
     let oldest: number | null = null
-    for (const queue of [this.#first, this.#retry]) {
-      for (const item of queue.heads())
-        if (oldest === null || item.work.readyAtMs < oldest) oldest = item.work.readyAtMs
-    }
+    for (const { readyAtMs } of this.waiting()) if (oldest === null || readyAtMs < oldest) oldest = readyAtMs
     return oldest
+  }
+
+  /** Per subscription that has something waiting, first attempts and retries apart: since when. */
+  *waiting(): Iterable<{ readonly subscriptionId: string; readonly readyAtMs: number }> {
+    for (const queue of [this.#first, this.#retry])
+      for (const { flow, work } of queue.heads()) yield { subscriptionId: flow, readyAtMs: work.readyAtMs }
   }
 
   offer(work: Work): void {

@@ -23,6 +23,10 @@ export class FailingMarks {
     }
   }
 
+  *[Symbol.iterator](): Iterator<FailingMark> {
+    for (const { mark } of this.#marks.values()) yield mark
+  }
+
   ended(subscription: Subscription, outcome: Outcome, reply: Reply): void {
     const verdict = verdictOn(outcome, reply)
     if (verdict === 'ok') this.#clear(subscription.id)

@@ -28,6 +28,8 @@ export class LaneCommitter {
   #movesSince: number | null = null
   #timer: { atMs: number; cancel: () => void } | null = null
   #stopped = false
+  /** Duration of the last one that succeeded, ms; null: none yet. */
+  lastMs: number | null = null
 
   constructor(
     world: LaneWorld,
@@ -110,7 +112,8 @@ export class LaneCommitter {
     try {
       const { records, offsets } = snapshot
       const appended = await this.#producer.transact({ records, group: this.#group, offsets })
-      observer.time('commit', clock.mono() - started)
+      this.lastMs = clock.mono() - started
+      observer.time('commit', this.lastMs)
       const receivedMs = clock.now()
       for (const { appendTimeMs } of appended) {
         if (appendTimeMs !== null) clockOffset.sample(sentMs, receivedMs, appendTimeMs)

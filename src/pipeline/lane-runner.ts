@@ -51,6 +51,11 @@ export class LaneRunner {
     return this.#session?.lane ?? null
   }
 
+  /** Duration of the last commit of this ownership, ms; null: none yet. */
+  get lastCommitMs(): number | null {
+    return this.#session?.lastCommitMs ?? null
+  }
+
   get inFlight(): number {
     return this.#session?.lane.inFlight ?? 0
   }

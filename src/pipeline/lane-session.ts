@@ -107,6 +107,10 @@ export class LaneSession {
     return this.#committer.flush()
   }
 
+  get lastCommitMs(): number | null {
+    return this.#committer.lastMs
+  }
+
   /** What is open is dropped when it comes back. */
   async close(): Promise<void> {
     if (this.#closed) return

@@ -1,4 +1,5 @@
-import { overflowKeyOf } from '../core/line.ts'
+import type { FailingMark } from '../core/lane-state.ts'
+import { type Line, overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
 import type { FetchedBatch } from '../core/record.ts'
@@ -224,6 +225,16 @@ export class Lane implements WorkOwner {
 
   get lineCount(): number {
     return this.#lines.size
+  }
+
+  /** Those that are not simply open, and those with something in memory. */
+  get lines(): Iterable<Line<Work>> {
+    return this.#lines
+  }
+
+  /** Subscriptions that fail without a success in between. */
+  get failing(): Iterable<FailingMark> {
+    return this.#failing
   }
 
   get tiers(): Pick<LaneTiers, 'held' | 'promoted'> {

@@ -78,6 +78,14 @@ test('/metrics names every vital sign, and each moves with what it measures', as
   // One machine, one clock.
   expect(Math.abs(busy.get('hooktide_clock_offset_seconds') as number)).toBeLessThan(1)
   expect(busy.get('hooktide_tier_held{tier="retry-1s"}')).toBe(1)
+  expect(busy.get('hooktide_ready_backlog{lane="0"}')).toBeGreaterThan(10)
+  expect(busy.get('hooktide_lanes_configured')).toBe(1)
+  expect(busy.get('hooktide_executor_utilisation')).toBeCloseTo(
+    (busy.get('hooktide_in_flight') as number) / (busy.get('hooktide_in_flight_max') as number),
+  )
+  expect(busy.get('hooktide_last_commit_seconds')).toBeGreaterThan(0)
+  expect(busy.get('hooktide_subscriptions{status="active"}')).toBe(7)
+  expect(sum(busy, 'hooktide_subscription_oldest_ready_age_seconds{')).toBeGreaterThan(0)
   expect(busy.get('hooktide_stale_results_total')).toBe(0)
   expect(busy.get('hooktide_repeats_dropped_total')).toBe(0)
   expect(
@@ -111,9 +119,12 @@ test('/metrics names every vital sign, and each moves with what it measures', as
     'hooktide_in_flight_bytes',
     'hooktide_ready_depth',
     'hooktide_oldest_ready_age_seconds',
+    'hooktide_ready_backlog{lane="0"}',
+    'hooktide_executor_utilisation',
   ])
     expect([gauge, idle.get(gauge)]).toEqual([gauge, 0])
   expect(sum(idle, 'hooktide_paused_partitions{')).toBe(0)
+  expect(sum(idle, 'hooktide_subscription_oldest_ready_age_seconds{')).toBe(0)
   expect(idle.has('hooktide_tier_lowest_due_seconds{tier="retry-1s"}')).toBe(false)
   expect(sum(idle, 'hooktide_tier_promoted_total{')).toBeGreaterThanOrEqual(3)
   expect(idle.get('hooktide_commit_seconds_count') as number).toBeGreaterThan(

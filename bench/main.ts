@@ -18,6 +18,7 @@ import { readOptions } from './options.ts'
 import { outage } from './outage.ts'
 import { machineText, scenarioText } from './print.ts'
 import { profile, profileText } from './profile.ts'
+import { replay } from './replay.ts'
 import type { ScenarioResult } from './result.ts'
 import type { Scenario, Settings } from './scenario.ts'
 import { scheduled } from './scheduled.ts'
@@ -37,6 +38,7 @@ const scenarios: readonly Scenario[] = [
   outage,
   head,
   scheduled,
+  replay,
   drip,
   ingest,
   guard,

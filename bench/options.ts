@@ -11,7 +11,7 @@ export interface Options {
   readonly nodeFlags: readonly string[]
 }
 
-export const usage = `npm run bench -- [throughput] [latency] [mix] [fanout] [memory] [lateness] [noisy] [outage] [head] [scheduled] [drip] [ingest] [guard] [sign] [tls] [profile] [all] [options]
+export const usage = `npm run bench -- [throughput] [latency] [mix] [fanout] [memory] [lateness] [noisy] [outage] [head] [scheduled] [replay] [drip] [ingest] [guard] [sign] [tls] [profile] [all] [options]
 
 Without a name: throughput, latency, memory and lateness. profile runs throughput once and prints where the time went.
 guard, sign and tls need no broker.

@@ -195,6 +195,14 @@ export class World {
     }
   }
 
+  /** As it stands in the table. */
+  async subscription(id: string): Promise<Subscription> {
+    const table = await new SubscriptionStore(this.kafka, `${this.prefix}subscriptions`, clock).read()
+    const entry = table.get(id)
+    if (entry?.ok !== true) throw new Error(`there is no subscription ${id}`)
+    return entry.value
+  }
+
   /** The product on this world's topics; stop it yourself. */
   start(options: { roles?: string; nodeFlags?: readonly string[] } = {}): Promise<Hooktide> {
     return Hooktide.start({

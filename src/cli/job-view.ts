@@ -1,4 +1,4 @@
-import type { ReplayPreview } from '../operations/contract.ts'
+import type { ReplayPreview } from '../operations/job-contract.ts'
 import type { JobJson } from '../operations/job-json.ts'
 import { ago, plural, table, time } from './text.ts'
 

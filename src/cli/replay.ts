@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { HooktideError } from '../core/error.ts'
-import type { ReplayInput } from '../operations/contract.ts'
+import type { ReplayInput } from '../operations/job-contract.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
 import { followJob } from './follow-job.ts'

@@ -1,5 +1,5 @@
 import type { ApiClient } from './api-client.ts'
-import type { JobOperations } from './contract.ts'
+import type { JobOperations } from './job-contract.ts'
 import type { JobJson } from './job-json.ts'
 
 /** Jobs through the API of a service. */

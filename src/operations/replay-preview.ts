@@ -7,7 +7,7 @@ import type { Subscription } from '../core/subscription.ts'
 import { contentProblems } from '../core/subscription-content.ts'
 import { wantsEvent } from '../core/wants-event.ts'
 import type { LogReader } from '../ports.ts'
-import type { ReplayInput, ReplayPreview } from './contract.ts'
+import type { ReplayInput, ReplayPreview } from './job-contract.ts'
 import type { OperationParts } from './parts.ts'
 import { Patience } from './patience.ts'
 

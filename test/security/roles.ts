@@ -21,7 +21,11 @@ export type Role = 'router' | 'deliverer' | 'projector' | 'cli' | 'admin'
 /** What each role reads and writes; docs/security-kafka.md says the same in commands. */
 export const uses: Readonly<Record<Role, { readonly reads: readonly string[]; readonly writes: readonly string[] }>> = {
   // lane-state: the highest generation of its streams, when a new one begins.
-  router: { reads: ['{events}', 'subscriptions', 'control', 'lane-state'], writes: ['deliveries', 'rejected'] },
+  // dead, control: jobs.
+  router: {
+    reads: ['{events}', 'subscriptions', 'control', 'lane-state', 'dead'],
+    writes: ['deliveries', 'rejected', 'control'],
+  },
   deliverer: {
     reads: ['deliveries', '{tier}', 'parked', 'lane-state', 'subscriptions', 'secrets', 'control'],
     // subscriptions: an endpoint that answers 410 is disabled.

@@ -35,6 +35,7 @@ export function readVitals({ pipeline, clock, lanes: laneCount, worst, ends }: V
     maxInFlight: deliverer === null ? 0 : executor.maxInFlight,
     backlog: lanes.flatMap((runner) => backlogOf(runner, ends())),
     laneCount: deliverer === null ? null : laneCount,
+    membershipAgeMs: pipeline.leaseAgeMs(),
     clockOffsetMs: pipeline.clockOffset.estimateMs,
     commitMs: commits.length === 0 ? null : Math.max(...commits),
     paused,

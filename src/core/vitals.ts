@@ -12,6 +12,8 @@ export interface Vitals {
   /** Lanes there are, whoever owns them; null: this process does not deliver. */
   readonly laneCount: number | null
   readonly tiers: readonly TierVitals[]
+  /** Since Kafka last confirmed a membership of ours, ms; null: there is none. */
+  readonly membershipAgeMs: number | null
   /** Broker's clock above ours, ms; null: not known yet. */
   readonly clockOffsetMs: number | null
   /** Duration of the slowest of the lanes' last commits; null: none yet. */
@@ -87,6 +89,7 @@ export const noVitals: Vitals = Object.freeze({
   backlog: Object.freeze([]),
   laneCount: null,
   tiers: Object.freeze([]),
+  membershipAgeMs: null,
   clockOffsetMs: null,
   commitMs: null,
   lag: Object.freeze([]),
@@ -122,6 +125,10 @@ export function mergeVitals(parts: readonly Partial<Vitals>[]): Vitals {
       Math.max,
     ),
     tiers: mergeTiers(all.flatMap((v) => v.tiers)),
+    membershipAgeMs: worst(
+      all.map((v) => v.membershipAgeMs),
+      Math.max,
+    ),
     clockOffsetMs: worst(
       all.map((v) => v.clockOffsetMs),
       (a, b) => (Math.abs(a) >= Math.abs(b) ? a : b),

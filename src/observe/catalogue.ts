@@ -6,6 +6,8 @@ export interface MetricEntry {
   readonly kind: 'counter' | 'timer'
   readonly help: string
   readonly labels?: readonly string[]
+  /** Label values that are there at zero from the start: a rate does not see the first increment of a series that only begins with it. */
+  readonly start?: readonly Readonly<Record<string, string>>[]
   /** Upper bounds in seconds; default from 1 ms to 30 s. */
   readonly buckets?: readonly number[]
 }
@@ -17,6 +19,11 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
     kind: 'counter',
     help: 'Attempts settled, by what came back and what followed from it',
     labels: ['outcome', 'settlement'],
+    start: [
+      { outcome: 'delivered', settlement: 'done' },
+      { outcome: 'retryable', settlement: 'scheduled' },
+      ...['retryable', 'rejected', 'gone', 'blocked', 'none'].map((outcome) => ({ outcome, settlement: 'dead' })),
+    ],
   },
   attempt: { kind: 'timer', help: 'Duration of a POST, from hand-over to verdict', labels: ['outcome'] },
   batches_undecodable: {
@@ -28,6 +35,7 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
     kind: 'counter',
     help: 'Circuits opened after failures, of a subscription or of an origin',
     labels: ['scope'],
+    start: [{ scope: 'sub' }, { scope: 'origin' }],
   },
   commit: {
     kind: 'timer',
@@ -38,6 +46,7 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
     kind: 'counter',
     help: 'Settlement transactions that failed: the lane was rebuilt',
     labels: ['code'],
+    start: ['producer.fenced', 'producer.failed', 'internal'].map((code) => ({ code })),
   },
   consumer_drain_ms: { kind: 'timer', help: 'Duration of a drain before a rejoin', labels: ['group'] },
   consumer_offset_out_of_range: {

@@ -25,8 +25,10 @@ export class Metrics {
   constructor(options: { readonly processMetrics: boolean }) {
     if (options.processMetrics) collectDefaultMetrics({ register: this.registry })
     for (const [name, entry] of Object.entries(catalogue)) {
-      if (entry.kind === 'counter') this.#counter(name, entry)
-      else this.#timer(name, entry)
+      if (entry.kind === 'counter') {
+        this.#counter(name, entry)
+        for (const labels of entry.start ?? []) this.count(name, 0, labels)
+      } else this.#timer(name, entry)
     }
   }
 

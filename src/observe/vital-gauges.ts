@@ -15,6 +15,7 @@ export class VitalGauges {
   readonly #tierHeld: Gauge
   readonly #tierLowestDue: Gauge
   readonly #tierPromoted: Counter
+  readonly #membershipAge: Gauge
   readonly #clockOffset: Gauge
   readonly #lastCommit: Gauge
   readonly #lag: Gauge
@@ -58,6 +59,10 @@ export class VitalGauges {
       labelNames: ['tier'],
       registers: [registry],
     })
+    this.#membershipAge = gauge(
+      'membership_age_seconds',
+      'Since Kafka last confirmed our membership in a group: it grows while no broker can be reached',
+    )
     this.#clockOffset = gauge('clock_offset_seconds', "Broker's clock above ours; absent: not known yet")
     this.#lastCommit = gauge(
       'last_commit_seconds',
@@ -110,6 +115,7 @@ export class VitalGauges {
       this.#tierPromoted.inc({ tier }, promoted)
       if (lowestDueMs !== null) this.#tierLowestDue.set({ tier }, (lowestDueMs - this.#clock.now()) / 1000)
     }
+    orAbsent(this.#membershipAge, seconds(vitals.membershipAgeMs))
     orAbsent(this.#clockOffset, seconds(vitals.clockOffsetMs))
     orAbsent(this.#lastCommit, seconds(vitals.commitMs))
     for (const metric of [this.#lag, this.#paused, this.#lanes]) metric.reset()

@@ -51,6 +51,7 @@ function crowded(count: number) {
     executor,
     deliverer: { lanes: [runner] },
     router: null,
+    leaseAgeMs: () => 0,
     circuits: { openOf: (scope: string) => (scope === 'sub' ? count : 1) },
     clockOffset: { estimateMs: null },
     ladder: { tiers: [] },

@@ -156,6 +156,11 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     policy: settings.circuit,
     changed: (circuit, closed) => deliverer?.circuitChanged(circuit, closed),
   })
+  const claimed = new ClaimedBodies({
+    ...{ objects: deps.objects, clock, observer },
+    ...settings.claims,
+    back: () => executor.retryHeld(),
+  })
   const attempter = new Attempter({
     clock,
     observer,
@@ -164,7 +169,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     accesses: deps.accesses,
     retryAfterCapMs: settings.policy.retryAfterCapMs,
     totalTimeoutMs: settings.totalTimeoutMs,
-    claimed: new ClaimedBodies({ objects: deps.objects, clock, observer, ...settings.claims }),
+    claimed,
     maxEventAgeMs: settings.maxEventAgeMs,
     subscription,
   })
@@ -193,6 +198,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     clock,
     targetOf,
     (work) => attempter.run(work, executor),
+    ({ delivery: { claim } }) => (claim === undefined ? 0 : claimed.waitMs(claim)),
   )
   deps.accesses.onChange((id) => executor.wake(id))
   const deliverer: Deliverer | null =

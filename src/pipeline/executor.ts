@@ -1,5 +1,7 @@
 import { FairQueue } from '../core/fair-queue.ts'
 import type { Clock } from '../ports.ts'
+import { gatesOf, type Item, itemOf, quantumBytes } from './executor-item.ts'
+import { HeldWorks } from './held-works.ts'
 import { type Paced, Paces } from './paces.ts'
 import { SlowShare } from './slow-share.ts'
 import type { Work } from './work.ts'
@@ -28,13 +30,6 @@ export type Target =
     })
   | null
 
-interface Item {
-  readonly flow: string
-  readonly cost: number
-  readonly work: Work
-  readonly retry: boolean
-}
-
 /**
  * The process-wide bound on open POSTs, fair between subscriptions. It starts works and is told when they end; what an
  * outcome means is the lane's business. Everything here is synchronous: no promise per queued work.
@@ -55,6 +50,8 @@ export class Executor {
   readonly #gates = new Set<string>()
   readonly #paces: Paces
   readonly #slow: SlowShare
+  readonly #held: HeldWorks
+  readonly #waitMs: (work: Work) => number
   readonly #clock: Clock
   #openBytes = 0
   #openRetries = 0
@@ -62,12 +59,16 @@ export class Executor {
   #suspended = false
   #pumping = false
 
-  /** `run` makes the POST; it must not throw and must lead to `finished(work)` exactly once. */
+  /**
+   * `run` makes the POST; it must not throw and must lead to `finished(work)` exactly once. `waitMs`: how long a work must
+   * wait for what only it needs; 0: it can start.
+   */
   constructor(
     limits: ExecutorLimits,
     clock: Clock,
     target: (subscriptionId: string) => Target,
     run: (work: Work) => void,
+    waitMs: (work: Work) => number = () => 0,
   ) {
     this.#limits = limits
     this.#clock = clock
@@ -75,6 +76,8 @@ export class Executor {
     this.#paces = new Paces(clock, limits.maxPerOriginPerSecond, (subscriptionId) => this.wake(subscriptionId))
     this.#target = target
     this.#run = run
+    this.#waitMs = waitMs
+    this.#held = new HeldWorks(clock, () => this.retryHeld())
   }
 
   get inFlight(): number {
@@ -97,12 +100,12 @@ export class Executor {
 
   /** Works that could start but for the bounds. */
   get ready(): number {
-    return this.#first.size + this.#retry.size
+    return this.#first.size + this.#retry.size + this.#held.size
   }
 
   /** Those of them that do not wait for a rate: if none of these ends for long, something is wrong here. */
   get startable(): number {
-    let startable = this.ready
+    let startable = this.ready - this.#held.size
     for (const id of this.#paces.waiting()) startable -= this.#first.sizeOf(id) + this.#retry.sizeOf(id)
     return startable
   }
@@ -123,12 +126,23 @@ export class Executor {
   *waiting(): Iterable<{ readonly subscriptionId: string; readonly readyAtMs: number }> {
     for (const queue of [this.#first, this.#retry])
       for (const { flow, work } of queue.heads()) yield { subscriptionId: flow, readyAtMs: work.readyAtMs }
+    yield* this.#held.waiting()
   }
 
   offer(work: Work): void {
-    const retry = work.source !== 'deliveries'
-    ;(retry ? this.#retry : this.#first).push({ flow: work.delivery.subscriptionId, cost: cost(work), work, retry })
+    this.#push(work)
     this.pump()
+  }
+
+  /** What works were held back for may be there again. */
+  retryHeld(): void {
+    for (const work of this.#held.take()) this.#push(work)
+    this.pump()
+  }
+
+  #push(work: Work): void {
+    const item = itemOf(work)
+    ;(item.retry ? this.#retry : this.#first).push(item)
   }
 
   finished(work: Work): void {
@@ -153,9 +167,10 @@ export class Executor {
   /** Takes back what waits here of an owner (of one subscription, if given). Open POSTs end by themselves. */
   withdraw(owner: Work['owner'], subscriptionId?: string): Work[] {
     const mine = (item: Item) => item.work.owner === owner
-    return [this.#first, this.#retry]
+    const queued = [this.#first, this.#retry]
       .flatMap((queue) => (subscriptionId === undefined ? queue.remove(mine) : queue.removeFrom(subscriptionId, mine)))
       .map((item) => item.work)
+    return queued.concat(this.#held.remove(owner, subscriptionId))
   }
 
   /** Before a rejoin and at shutdown: nothing new starts. */
@@ -229,6 +244,11 @@ export class Executor {
 
   #begin(item: Item): void {
     const { work } = item
+    const waitMs = this.#waitMs(work)
+    if (waitMs > 0) {
+      this.#held.hold(work, waitMs)
+      return
+    }
     if (work.owner.begin(work) === 'dropped') return
     const target = this.#target(item.flow)
     this.#slow.started(item.flow, work, this.#clock.mono())
@@ -275,15 +295,4 @@ export class Executor {
     this.#first.wake(subscriptionId)
     this.#retry.wake(subscriptionId)
   }
-}
-
-/** What a turn of the round robin may spend; a small body costs what the request around it does. */
-const quantumBytes = 16_384
-
-function gatesOf({ delivery, line }: Work): readonly string[] {
-  return line?.ordered === true ? [delivery.id, line.key] : [delivery.id]
-}
-
-function cost(work: Work): number {
-  return 2_048 + work.delivery.body.length
 }

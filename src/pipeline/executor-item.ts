@@ -1,0 +1,24 @@
+import type { Work } from './work.ts'
+
+/** A work as it waits in the executor. */
+export interface Item {
+  readonly flow: string
+  readonly cost: number
+  readonly work: Work
+  readonly retry: boolean
+}
+
+export function itemOf(work: Work): Item {
+  return { flow: work.delivery.subscriptionId, cost: cost(work), work, retry: work.source !== 'deliveries' }
+}
+
+/** What a turn of the round robin may spend; a small body costs what the request around it does. */
+export const quantumBytes = 16_384
+
+export function gatesOf({ delivery, line }: Work): readonly string[] {
+  return line?.ordered === true ? [delivery.id, line.key] : [delivery.id]
+}
+
+function cost(work: Work): number {
+  return 2_048 + work.delivery.body.length
+}

@@ -450,3 +450,84 @@ describe('life', () => {
     expect(writes).toBeLessThanOrEqual(4)
   })
 })
+
+describe('what stock kafkajs does where the own member drains and fences', () => {
+  test('work under way at a rebalance is handed to the one who joins as well: nobody is asked to finish first (row 9)', {
+    retry: 2,
+  }, async () => {
+    const topic = await tools.topic(2)
+    const groupId = newGroup()
+    const values = Array.from({ length: 40 }, (_, i) => `${i}`)
+    await tools.send(topic, 0, ...values)
+    await tools.send(topic, 1, ...values)
+    const handed: string[] = []
+    const start = async (open: Set<string>) => {
+      const consumer = tools.kafka.consumer({
+        groupId,
+        maxWaitTimeInMs: 50,
+        heartbeatInterval: 100,
+        rebalanceTimeout: 5_000,
+      })
+      await consumer.connect()
+      await consumer.subscribe({ topics: [topic], fromBeginning: true })
+      await consumer.run({
+        autoCommit: false,
+        eachBatch: async ({ batch }) => {
+          for (const { offset } of batch.messages) {
+            handed.push(`${batch.partition}/${offset}`)
+            open.add(`${batch.partition}/${offset}`)
+          }
+        },
+      })
+      return consumer
+    }
+    const open = new Set<string>()
+    const first = await start(open)
+    const others: Awaited<ReturnType<typeof start>>[] = []
+    try {
+      await until('all is handed to the first', () => open.size === 80, 20_000)
+      others.push(await start(new Set()))
+      // All of it was open, nothing committed, and its partition is somebody else's now.
+      await until('part of it is handed out again', () => handed.length >= 120, 20_000)
+      expect(new Set(handed).size).toBe(80)
+    } finally {
+      // Disconnected in the middle of a request it rejects where nobody listens.
+      for (const consumer of [first, ...others]) {
+        await consumer.stop()
+        await sleep(300)
+        await consumer.disconnect()
+      }
+    }
+  })
+
+  test('an offset asked for without a fence is from before a transaction that then commits (row 15)', async () => {
+    const topic = await tools.topic(1)
+    const groupId = newGroup()
+    const producer = tools.kafka.producer({ transactionalId: topic, maxInFlightRequests: 1, idempotent: true })
+    await producer.connect()
+    try {
+      const commit = async (offset: string, between: () => Promise<void>) => {
+        const transaction = await producer.transaction()
+        await transaction.send({ topic, messages: [{ value: offset }] })
+        await transaction.sendOffsets({
+          consumerGroupId: groupId,
+          topics: [{ topic, partitions: [{ partition: 0, offset }] }],
+        })
+        await between()
+        await transaction.commit()
+      }
+      await commit('5', async () => undefined)
+      const committed = () => expect.poll(async () => (await tools.committed(groupId, topic))[0], { timeout: 10_000 })
+      await committed().toBe('5')
+      let seen = ''
+      await commit('9', async () => {
+        seen = (await tools.committed(groupId, topic))[0] as string
+      })
+      await committed().toBe('9')
+      // Whoever started from it would do 5 to 8 again.
+      expect(seen).toBe('5')
+    } finally {
+      await producer.disconnect()
+    }
+  })
+})

@@ -39,3 +39,12 @@ export function openObjects(
     clock,
   })
 }
+
+/** For the start. Rejects `config.invalid` when bodies could not be had (or put) there, by a mistake that does not heal. */
+export async function checkObjects({ objects }: Config, store: Objects, use: 'read' | 'write'): Promise<void> {
+  const problem = await store.problem(use)
+  if (problem === null) return
+  throw new HooktideError('config.invalid', `objects.directory (${objects.directory}): ${problem}`, {
+    remedy: 'Make or mount it for the user of this process, or set objects.directory to null.',
+  })
+}

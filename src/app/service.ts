@@ -19,7 +19,7 @@ import { SealedSecrets } from '../secrets/sealed-secrets.ts'
 import { SigningSecrets } from '../secrets/signing-secrets.ts'
 import { PipelineHealth } from './health.ts'
 import { kafkaOptions } from './kafka-options.ts'
-import { openObjects } from './object-store.ts'
+import { checkObjects, openObjects } from './object-store.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
 import { senderOptions } from './sender-options.ts'
 import { openSubscriptionLife } from './subscription-life.ts'
@@ -107,13 +107,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     undo.push(close)
     await waitForBroker(admin, options)
     phase = 'starting'
-    for (const warning of await verifyTopics(admin, await readTopicSpecs(config.topics))) {
+    const specs = await readTopicSpecs(config.topics)
+    for (const warning of await verifyTopics(admin, specs, config.router.maxEventBytes)) {
       observer.log('warn', 'topics.warning', { warning })
     }
 
     const topics = topicNames(config)
     const rejected = (await kafka.partitions([topics.rejected])).get(topics.rejected) ?? 1
     const settings = pipelineSettings(config, options.roles, rejected)
+    const objects = openObjects(config, env, clock)
+    if (objects !== null && options.api === true) await checkObjects(config, objects, 'write')
+    else if (objects !== null && options.roles.deliverer) await checkObjects(config, objects, 'read')
     const secrets = await openSecrets(options, kafka, topics.secrets, undo)
 
     const sender = new HttpSender(senderOptions(config, { env, clock }))
@@ -140,7 +144,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       sender,
       secrets,
       accesses,
-      objects: openObjects(config, env, clock),
+      objects,
       decodeSubscription,
       decodeControl,
       decodeLaneState,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { mkdir, open, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises'
+import { access, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { type Claim, claimProblem, isClaimKey } from '../core/claim.ts'
 import { messageOf } from '../core/error.ts'
@@ -61,12 +61,25 @@ export class DirectoryStore implements Objects {
     return days.length
   }
 
-  /** Rejects when nothing can be written there. */
-  async check(): Promise<void> {
-    await mkdir(this.#root, { recursive: true })
+  /** Nothing is made here that is not there: it may be a mount that is missing. */
+  async problem(use: 'read' | 'write'): Promise<string | null> {
+    const found = await stat(this.#root).catch(() => null)
+    if (found === null) return 'does not exist'
+    if (!found.isDirectory()) return 'is no directory'
+    try {
+      await access(this.#root, constants.R_OK | constants.X_OK)
+    } catch {
+      return 'can not be read'
+    }
+    if (use === 'read') return null
     const path = join(this.#root, `.check-${randomBytes(6).toString('hex')}`)
-    await (await open(path, 'wx')).close()
-    await unlink(path)
+    try {
+      await (await open(path, 'wx')).close()
+      await unlink(path)
+      return null
+    } catch (error) {
+      return `can not be written to: ${messageOf(error)}`
+    }
   }
 
   async #isThere(): Promise<boolean> {

@@ -84,6 +84,11 @@ export class S3Store implements Objects {
     }
   }
 
+  /** What it answers now says nothing for later: a store that is away is waited for. */
+  async problem(): Promise<null> {
+    return null
+  }
+
   close(): void {
     void this.#opened?.then(({ client }) => client.destroy())
   }

@@ -15,4 +15,6 @@ export interface Objects {
   get(claim: Claim): Promise<ObjectFound>
   /** Resolves when it is stored for good. Throws when it can't be. */
   put(claim: Claim, body: Buffer): Promise<void>
+  /** For the start. Null: it can be used for that; else why not, when that is a mistake and not an outage. */
+  problem(use: 'read' | 'write'): Promise<string | null>
 }

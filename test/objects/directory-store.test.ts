@@ -22,7 +22,7 @@ const claim = claimFor(body, 20_000 * day)
 test('what is put comes back; put again, it is there once', async () => {
   const root = await directory()
   const store = new DirectoryStore(root)
-  await store.check()
+  expect(await store.problem('write')).toBe(null)
   await store.put(claim, body)
   await store.put(claim, body)
   expect(await store.get(claim)).toEqual({ t: 'found', body })
@@ -61,4 +61,15 @@ test('days are removed as a whole, up to a time', async () => {
   for (const n of [1, 2, 3]) await store.put(claimFor(body, n * day), body)
   expect(await store.removeBefore(3 * day)).toBe(2)
   expect(await readdir(root)).toEqual(['1970-01-04'])
+})
+
+test('at the start: a root that is not there or is a file is told, and nothing is made or left behind', async () => {
+  const root = await directory()
+  const [none, file] = [join(root, 'none'), join(root, 'file')]
+  await writeFile(file, '')
+  expect(await new DirectoryStore(none).problem('read')).toBe('does not exist')
+  expect(await new DirectoryStore(none).problem('write')).toBe('does not exist')
+  expect(await new DirectoryStore(file).problem('read')).toBe('is no directory')
+  expect(await new DirectoryStore(root).problem('write')).toBe(null)
+  expect(await readdir(root)).toEqual(['file'])
 })

@@ -93,3 +93,16 @@ test('a port in use: the start is refused by its name, and nothing stays behind 
   await until('ready', async () => (await service.page('/readyz')).status === 200)
   await service.stop()
 })
+
+test('no room for the largest event, or no directory for larger ones: the start is refused with the difference', async () => {
+  const [topic] = world.topics.events
+  await world.admin.alterConfigs(topic as string, { 'max.message.bytes': '262144' })
+  const small = run(['up'], world.env)
+  expect(await small.ended).toBe(1)
+  expect(textOf(small)).toMatch(/max\.message\.bytes is 262144, must be at least 294912 .*: 32768 bytes too few/)
+  expect(textOf(small)).toMatch(/Raise max\.message\.bytes of the topics, or lower router\.maxEventBytes/)
+  await world.admin.alterConfigs(topic as string, { 'max.message.bytes': '1048588' })
+  const away = run(['up'], { ...world.env, HOOKTIDE_OBJECTS_DIRECTORY: join(folder, 'not-mounted') })
+  expect(await away.ended).toBe(1)
+  expect(textOf(away)).toMatch(/objects\.directory \(.*not-mounted\): does not exist/)
+})

@@ -10,8 +10,11 @@ const headers = {
     'Events without an id get one that is made of it: what is sent again under the same key is the same event, with the same deliveries.',
 }
 
-/** `answers`: what was answered under a key, for as long as this process remembers it. */
-export function eventRoutes(answers: IdempotentAnswers): readonly ApiRoute[] {
+/**
+ * `answers`: what was answered under a key, for as long as this process remembers it. `maxLargeBytes`: bodies of single events
+ * go up to this, the larger ones into the object store; null: there is none.
+ */
+export function eventRoutes(answers: IdempotentAnswers, maxLargeBytes: number | null): readonly ApiRoute[] {
   return [
     {
       method: 'POST',
@@ -19,8 +22,10 @@ export function eventRoutes(answers: IdempotentAnswers): readonly ApiRoute[] {
       scope: 'write',
       tag,
       summary: 'Hand in an event',
-      description: 'Answered when Kafka has acknowledged it with acks=all.',
+      description:
+        'Answered when Kafka has acknowledged it with acks=all. With an object store (objects.*) bodies may be as large as objects.maxBytes; above router.maxEventBytes the type stands beside them.',
       body: ref('Event'),
+      ...(maxLargeBytes === null ? {} : { maxBodyBytes: bodyLimit(maxLargeBytes) }),
       headers,
       status: 202,
       answer: 'AcceptedEvent',
@@ -67,6 +72,11 @@ export function eventRoutes(answers: IdempotentAnswers): readonly ApiRoute[] {
       },
     },
   ]
+}
+
+/** As base64 in JSON. */
+export function bodyLimit(eventBytes: number): number {
+  return Math.ceil(eventBytes * 1.4) + 64 * 1024
 }
 
 async function once(

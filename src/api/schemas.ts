@@ -123,7 +123,12 @@ export const apiSchemas: Readonly<Record<string, JsonSchema>> = {
   EventBatch: request({ topic: text(249), events: { ...list(ref('Event'), 1000), minItems: 1 } }, ['events']),
   AcceptedEvent: answer({ eventId: string, topic: string, partition: number, offset: number }),
   AcceptedEvents: answer({ events: list(ref('AcceptedEvent')) }),
-  EventTarget: answer({ topic: string, partitions: number, limits: answer({ maxBytes: number, maxHeaders: number }) }),
+  EventTarget: answer({
+    topic: string,
+    partitions: number,
+    limits: answer({ maxBytes: number, maxHeaders: number }),
+    maxLargeBytes: maybe(number),
+  }),
   Delivery: delivery,
   DeliveryDetail: { ...delivery, properties: { ...(delivery.properties as object), log: list({ type: 'object' }) } },
   DeliveryPage: answer({ items: list(ref('Delivery')), nextCursor: maybe(string) }),

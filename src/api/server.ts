@@ -15,7 +15,7 @@ import { openApi } from './openapi.ts'
 import { problemOf } from './problem.ts'
 import type { ApiRoute } from './route.ts'
 import { deliveryRoutes } from './routes-deliveries.ts'
-import { eventRoutes } from './routes-events.ts'
+import { bodyLimit, eventRoutes } from './routes-events.ts'
 import { jobRoutes } from './routes-jobs.ts'
 import { steeringRoutes } from './routes-steering.ts'
 import { subscriptionRoutes } from './routes-subscriptions.ts'
@@ -35,6 +35,8 @@ export interface ApiOptions {
   readonly observer: Observer
   /** Largest event; bodies may be as large as it is in base64. */
   readonly maxEventBytes: number
+  /** Of one event whose body goes into the object store; null: there is none. */
+  readonly maxLargeBytes: number | null
   readonly version: string
 }
 
@@ -73,7 +75,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServer> {
   }
   const app = fastify({
     logger: false,
-    bodyLimit: Math.ceil(options.maxEventBytes * 1.4) + 64 * 1024,
+    bodyLimit: bodyLimit(options.maxEventBytes),
     // What arrives too slowly is cut off; answers may take longer (scans of the log).
     requestTimeout: 15_000,
     keepAliveTimeout: 10_000,
@@ -134,7 +136,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServer> {
 
   const routes = [
     ...subscriptionRoutes,
-    ...eventRoutes(new IdempotentAnswers(clock)),
+    ...eventRoutes(new IdempotentAnswers(clock), options.maxLargeBytes),
     ...deliveryRoutes,
     ...jobRoutes,
     ...steeringRoutes,

@@ -12,6 +12,7 @@ import { SubscriptionStore } from '../operations/subscription-store.ts'
 import type { Kafka, TopicAdmin } from '../ports.ts'
 import { createEndpointTools } from './endpoint-tools.ts'
 import { fetchText } from './fetch-text.ts'
+import { openObjects } from './object-store.ts'
 import { createSecretTools } from './secret-tools.ts'
 import type { ServiceOptions } from './service.ts'
 import { createStateTools } from './state-tools.ts'
@@ -38,7 +39,8 @@ export async function startApiRole(options: ServiceOptions, kafka: Kafka, admin:
   const ending = new AbortController()
   const subscriptions = new SubscriptionStore(kafka, names.subscriptions, clock, true)
   const control = new ControlStore(kafka, names.control, clock, true)
-  const ingest = new Ingest({ kafka, config })
+  const objects = openObjects(config, env, clock)
+  const ingest = new Ingest({ kafka, config, objects, clock })
   const state = config.state.enabled ? createStateTools(config, env, { clock, observer }) : null
   const parts = {
     ...{ config, clock, kafka, admin, subscriptions, control, patienceMs },
@@ -62,6 +64,7 @@ export async function startApiRole(options: ServiceOptions, kafka: Kafka, admin:
       clock,
       observer,
       maxEventBytes: config.router.maxEventBytes,
+      maxLargeBytes: objects === null ? null : config.objects.maxBytes,
       version,
     })
     observer.log('info', 'api.listening', { host: listen.host, port: server.port, auth })

@@ -57,10 +57,11 @@ export function produceCommand(context: CommandContext): Command {
         const target = await ops.events.open(options.topic ?? null)
         const { topic, partitions: count, limits } = target
         const event: EventOptions = { ...options, topic, partitions: count, limits }
+        const { maxLargeBytes } = target
         const progress = createProgress(deps.stderr, deps.clock)
         const sender = new PacedSender(target, deps.clock, options.rate ?? null, progress, deps.signal)
         try {
-          await sendAll(sender, events(context, file, options, event))
+          await sendAll(sender, events(context, file, options, event, maxLargeBytes))
         } finally {
           progress.end()
           await target.close()
@@ -97,13 +98,16 @@ async function* events(
   file: string | undefined,
   options: Options,
   event: EventOptions,
+  maxLargeBytes: number | null,
 ): AsyncGenerator<OutRecord> {
   const count = options.count ?? null
   if (options.ndjson !== true) {
     const body = options.data === undefined ? await readBytes(deps, file ?? '-') : Buffer.from(options.data)
     const total = count ?? 1
-    const objects = body.length > event.limits.maxBytes ? deps.objects(load().config) : null
-    const large = objects === null ? event : { ...event, limits: { ...event.limits, maxBytes: body.length } }
+    const isLarge = body.length > event.limits.maxBytes
+    const objects = isLarge && maxLargeBytes === null ? deps.objects(load().config) : null
+    const maxBytes = objects === null ? Math.max(event.limits.maxBytes, maxLargeBytes ?? 0) : body.length
+    const large = { ...event, limits: { ...event.limits, maxBytes } }
     for (let n = 0; n < total; n++) {
       const record = eventRecord(body, large, n, total > 1, 'the event')
       yield objects === null ? record : await claimEvent(record, body, objects, deps.clock.now())

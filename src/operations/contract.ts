@@ -268,6 +268,8 @@ export interface EventTarget {
   readonly topic: string
   readonly partitions: number
   readonly limits: EventLimits
+  /** Whoever takes the records stores bodies above `limits.maxBytes` apart by itself, up to so many bytes. Null: it does not. */
+  readonly maxLargeBytes: number | null
   send(records: readonly OutRecord[]): Promise<readonly Appended[]>
   close(): Promise<void>
 }

@@ -47,6 +47,7 @@ function directEvents({ kafka, config }: OperationParts): EventOperations {
         topic,
         partitions,
         limits: { maxBytes, maxHeaders },
+        maxLargeBytes: null,
         send: (records) => producer.send(records),
         close: () => producer.close(),
       }

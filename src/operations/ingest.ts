@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../config.ts'
-import { HooktideError } from '../core/error.ts'
+import { HooktideError, messageOf } from '../core/error.ts'
 import { parseEvent } from '../core/event-format.ts'
 import { partitionOf } from '../core/partition.ts'
 import { headerMap, type OutRecord, recordBytes } from '../core/record.ts'
 import type { Problem } from '../core/result.ts'
-import type { Appended, Kafka, Producer } from '../ports.ts'
+import type { Objects } from '../ports/objects.ts'
+import type { Appended, Clock, Kafka, Producer } from '../ports.ts'
+import { claimEvent } from './claim-event.ts'
 import type { Caller } from './contract.ts'
 import { topicNames } from './names.ts'
 import { partitionsOf } from './read-topic.ts'
@@ -43,11 +45,26 @@ export class Ingest {
   readonly #kafka: Kafka
   readonly #config: Config
   readonly #producer: Producer
+  readonly #objects: Objects | null
+  readonly #clock: Clock
   readonly #partitions = new Map<string, number>()
   #waitingBytes = 0
   #spread = 0
 
-  constructor({ kafka, config }: { readonly kafka: Kafka; readonly config: Config }) {
+  /** `objects`: where bodies go that are too large for a record; null: they are refused. */
+  constructor({
+    kafka,
+    config,
+    objects,
+    clock,
+  }: {
+    readonly kafka: Kafka
+    readonly config: Config
+    readonly objects: Objects | null
+    readonly clock: Clock
+  }) {
+    this.#objects = objects
+    this.#clock = clock
     this.#kafka = kafka
     this.#config = config
     this.#producer = kafka.producer()
@@ -74,7 +91,8 @@ export class Ingest {
     }
     this.#waitingBytes += bytes
     try {
-      const appended = await this.#producer.send(made.map(({ record }) => record))
+      const stored = await this.#store(made.map(({ record }) => record))
+      const appended = await this.#producer.send(stored)
       return placed(made, appended, topic)
     } finally {
       this.#waitingBytes -= bytes
@@ -84,7 +102,8 @@ export class Ingest {
   async target(topic: string | null) {
     const name = this.topicOf(topic)
     const { maxEventBytes: maxBytes, maxHeaders } = this.#config.router
-    return { topic: name, partitions: await this.#countOf(name), limits: { maxBytes, maxHeaders } }
+    const maxLargeBytes = this.#objects === null ? null : this.#config.objects.maxBytes
+    return { topic: name, partitions: await this.#countOf(name), limits: { maxBytes, maxHeaders }, maxLargeBytes }
   }
 
   /** Events topics only: whoever may hand in events must not write into the others. */
@@ -97,6 +116,23 @@ export class Ingest {
         { field: 'topic', value: given.slice(0, 60), message: 'is unknown', remedy: `use ${events.join(' or ')}` },
       ],
     })
+  }
+
+  /** Bodies first: a record that is acknowledged must not point to nothing. One after the other, as they are large. */
+  async #store(records: readonly OutRecord[]): Promise<OutRecord[]> {
+    const stored: OutRecord[] = []
+    for (const record of records) {
+      const body = record.value ?? Buffer.alloc(0)
+      if (this.#objects === null || body.length <= this.#config.router.maxEventBytes) stored.push(record)
+      else
+        stored.push(
+          await claimEvent(record, body, this.#objects, this.#clock.now()).catch((cause: unknown) => {
+            if (cause instanceof HooktideError) throw cause
+            throw new HooktideError('busy', `the object store can not take the body: ${messageOf(cause)}`, { cause })
+          }),
+        )
+    }
+    return stored
   }
 
   close(): Promise<void> {
@@ -129,10 +165,14 @@ export class Ingest {
     put('content-type', input.contentType)
     put('traceparent', input.traceparent)
     const key = input.key ?? null
+    const { maxEventBytes } = this.#config.router
+    const { maxBytes: maxClaimBytes } = this.#config.objects
+    if (this.#objects !== null && value.length > maxEventBytes && input.type === undefined)
+      throw invalid('event.invalid', at.field, `a body above ${maxEventBytes} bytes needs its type beside it`)
     const parsed = parseEvent(
       { offset: 0, timestampMs: 0, key: key === null ? null : Buffer.from(key), value, headers },
       { topic: at.topic, partition: 0 },
-      { maxBytes: this.#config.router.maxEventBytes, maxHeaders: this.#config.router.maxHeaders },
+      { maxBytes: this.#objects === null ? maxEventBytes : maxClaimBytes, maxHeaders: this.#config.router.maxHeaders },
     )
     if (!parsed.ok) {
       const code = parsed.code === 'too-large' ? 'record.too-large' : 'event.invalid'

@@ -12,10 +12,21 @@ export function remoteEvents(api: ApiClient): EventOperations {
   return {
     async open(given) {
       const query = { topic: given ?? undefined }
-      const target = await api.get<{ topic: string; partitions: number; limits: EventLimits }>('/events/target', query)
+      const target = await api.get<Target>('/events/target', query)
       return {
         ...target,
+        // A service of an earlier version says nothing of it.
+        maxLargeBytes: target.maxLargeBytes ?? null,
         async send(records) {
+          // A batch has a bound of its own, which one of these may fill.
+          if (records.some(({ value }) => (value?.length ?? 0) > target.limits.maxBytes)) {
+            const appended: Appended[] = []
+            for (const record of records)
+              appended.push(
+                appendedOf(await api.post<AcceptedEvent>('/events', { topic: target.topic, ...inputOf(record) })),
+              )
+            return appended
+          }
           const events = records.map(inputOf)
           const body = { topic: target.topic, events }
           const { events: accepted } = await api.post<{ events: AcceptedEvent[] }>('/events/batch', body)
@@ -27,11 +38,18 @@ export function remoteEvents(api: ApiClient): EventOperations {
   }
 }
 
+interface Target {
+  readonly topic: string
+  readonly partitions: number
+  readonly limits: EventLimits
+  readonly maxLargeBytes?: number | null
+}
+
 /** No type: the body says what it is (an envelope, or a structured CloudEvent). */
 function inputOf({ headers, key, value }: OutRecord): EventInput {
   if (headers[claimHeader] !== undefined) {
-    throw new HooktideError('usage', 'an event this large can not go through the API', {
-      remedy: 'Run the command on Kafka itself, without --api-url.',
+    throw new HooktideError('usage', 'a pointer to a body can not go through the API', {
+      remedy: 'Hand in the body itself: the service stores it, if it has an object store.',
     })
   }
   const text = (name: string) => headers[name]?.toString()

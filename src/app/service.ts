@@ -20,9 +20,11 @@ import { SigningSecrets } from '../secrets/signing-secrets.ts'
 import { PipelineHealth } from './health.ts'
 import { kafkaOptions } from './kafka-options.ts'
 import { checkObjects, openObjects } from './object-store.ts'
+import { createOriginOf } from './origin-of.ts'
 import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
 import { senderOptions } from './sender-options.ts'
 import { openSubscriptionLife } from './subscription-life.ts'
+import { openTraces } from './traces.ts'
 import { watchPipeline } from './watch-pipeline.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -137,6 +139,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       table: () => pipeline.subscriptions,
     })
     undo.push(closeLife)
+    const traces = await openTraces(config, env, { clock, observer })
+    undo.push(() => traces.close())
     const pipeline: Pipeline = assemblePipeline(settings, {
       kafka,
       clock,
@@ -145,6 +149,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       secrets,
       accesses,
       objects,
+      tracer: traces.tracer,
       decodeSubscription,
       decodeControl,
       decodeLaneState,
@@ -263,20 +268,6 @@ async function openSecrets(
   // A router signs nothing, so it needs no right to read them.
   if (options.roles.deliverer) await table.load()
   return new SigningSecrets({ references, sealed, clock, observer })
-}
-
-/** Origin of a URL, remembered: it is asked for with every POST. */
-function createOriginOf(): (url: string) => string {
-  const known = new Map<string, string>()
-  return (url) => {
-    let origin = known.get(url)
-    if (origin === undefined) {
-      if (known.size > 50_000) known.clear()
-      origin = URL.canParse(url) ? new URL(url).origin : 'invalid'
-      known.set(url, origin)
-    }
-    return origin
-  }
 }
 
 /** Says in the log, once per state, what /healthz would say. */

@@ -180,6 +180,11 @@ export const table = {
     host: text('127.0.0.1', /^[A-Za-z0-9.:_-]{1,253}$/, 'write an address, e.g. 0.0.0.0'),
     port: integer(9400, 0, 65_535),
     worstSubscriptions: integer(20, 0, 100),
+    traces: {
+      url: optional(text('', /^https?:\/\/[^\s@?#]+$/, 'write http(s)://host:port/v1/traces')),
+      authorizationRef: reference(),
+      sampleRatio: number(1, 0, 1),
+    },
   },
   shutdown: {
     drain: duration('15s', '0', '1h'),

@@ -72,6 +72,8 @@ export const catalogue: Readonly<Record<string, MetricEntry>> = {
   parked_lost: { kind: 'counter', help: 'Parked records that retention took before their turn' },
   repeats_dropped: { kind: 'counter', help: 'Deliveries that a router wrote again, recognised by their origin' },
   'secret.unavailable': { kind: 'counter', help: 'Times a signing secret could not be resolved' },
+  spans_dropped: { kind: 'counter', help: 'Spans that were not exported: the collector was away or refused them' },
+  spans_exported: { kind: 'counter', help: 'Spans that the trace collector took' },
   stale_results: { kind: 'counter', help: 'Results of an earlier ownership of a lane, dropped' },
   state_batch: { kind: 'timer', help: 'Duration of folding and writing a batch of the log into the delivery state' },
   state_failed: { kind: 'counter', help: 'Times the delivery state could not be followed on; it is tried again' },

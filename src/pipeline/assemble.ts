@@ -11,6 +11,7 @@ import type { Result } from '../core/result.ts'
 import type { RetryPolicy } from '../core/retry-policy.ts'
 import type { Subscription } from '../core/subscription.ts'
 import type { Objects } from '../ports/objects.ts'
+import type { Tracer } from '../ports/tracer.ts'
 import type { Accesses, Clock, GroupConsumer, Kafka, Observer, Secrets, Sender } from '../ports.ts'
 import { Attempter } from './attempter.ts'
 import { Circuits } from './circuits.ts'
@@ -79,6 +80,7 @@ export interface PipelineDeps {
   readonly accesses: Accesses
   /** Null: no object store is configured. */
   readonly objects: Objects | null
+  readonly tracer: Tracer | null
   decodeSubscription(record: Pick<InRecord, 'key' | 'value'>): Result<Subscription>
   decodeControl(record: Pick<InRecord, 'key' | 'value'>): Result<Control>
   decodeLaneState(record: Pick<InRecord, 'key' | 'value'>): Result<LaneState>
@@ -162,8 +164,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     back: () => executor.retryHeld(),
   })
   const attempter = new Attempter({
-    clock,
-    observer,
+    ...{ clock, observer, tracer: deps.tracer },
     sender: deps.sender,
     secrets: deps.secrets,
     accesses: deps.accesses,

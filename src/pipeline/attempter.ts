@@ -2,7 +2,8 @@ import { classify } from '../core/classify.ts'
 import type { Delivery } from '../core/delivery.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
 import type { SecretReference, Subscription } from '../core/subscription.ts'
-import type { Access, Accesses, AccessState, Clock, Observer, Secrets, Sender, SigningKey } from '../ports.ts'
+import type { Span, Tracer } from '../ports/tracer.ts'
+import type { Access, Accesses, AccessState, Clock, Fields, Observer, Secrets, Sender, SigningKey } from '../ports.ts'
 import { makeBody } from './body-maker.ts'
 import type { ClaimedBodies } from './claimed-bodies.ts'
 import type { Executor } from './executor.ts'
@@ -15,6 +16,7 @@ export interface AttempterDeps {
   readonly sender: Sender
   readonly secrets: Secrets
   readonly accesses: Accesses
+  readonly tracer: Tracer | null
   readonly retryAfterCapMs: number
   /** Older events are not POSTed; 0: none is too old. */
   readonly maxEventAgeMs: number
@@ -43,11 +45,13 @@ export class Attempter {
     const url = subscription?.url ?? ''
     const { maxEventAgeMs } = this.#deps
     const expired = maxEventAgeMs > 0 && isTooOld(work.delivery, startedAtMs - maxEventAgeMs)
+    const span = this.#deps.tracer?.start('attempt', work.delivery.traceparent, spanFields(work.delivery, url)) ?? null
     const done: Done = (reply, access = null) => {
       let outcome = classify(reply, clock.now(), this.#deps.retryAfterCapMs)
       if (expired)
         outcome = { t: 'rejected', error: `expired: the event is older than ${maxEventAgeMs} ms`, status: null }
       if (access !== null && subscription !== undefined) outcome = this.#judge(subscription, access, reply, outcome)
+      if (span !== null) endSpan(span, reply, outcome)
       ;(work.owner as Lane).finish(work, { attempt, startedAtMs, url, reply, outcome })
       executor.finished(work)
     }
@@ -56,7 +60,7 @@ export class Attempter {
     if (expired) return void queueMicrotask(() => done(tooOld))
     const { claim, body } = work.delivery
     if (claim === undefined) {
-      this.#post(work, subscription, body, done)
+      this.#post(work, subscription, body, span, done)
       return
     }
     const fetching = clock.mono()
@@ -73,12 +77,12 @@ export class Attempter {
       const lane = work.owner as Lane
       const same = this.#deps.subscription(subscription.id) === subscription
       if (!lane.holds(work) || !executor.confirmed || !same) ended(interrupted('fetching the body took too long'))
-      else this.#post(work, subscription, fetched.body, ended, clock.mono() - fetching)
+      else this.#post(work, subscription, fetched.body, span, ended, clock.mono() - fetching)
     })
   }
 
   /** `spentMs`: of the attempt's deadline, fetching the body. */
-  #post(work: Work, subscription: Subscription, original: Buffer, done: Done, spentMs = 0): void {
+  #post(work: Work, subscription: Subscription, original: Buffer, span: Span | null, done: Done, spentMs = 0): void {
     const { delivery } = work
     const keys = this.#keys(subscription)
     if (keys === null) return void queueMicrotask(() => done(secretMissing(subscription)))
@@ -95,7 +99,7 @@ export class Attempter {
         attempt: delivery.attempts + 1,
         eventType: delivery.eventType,
         contentType: made.contentType,
-        traceparent: delivery.traceparent,
+        traceparent: span?.traceparent ?? delivery.traceparent,
         body: made.body,
         headers: subscription.headers,
         keys,
@@ -128,6 +132,26 @@ export class Attempter {
     }
     return keys.length === 0 ? null : keys
   }
+}
+
+/** The origin only: paths and queries hold what is nobody else's business. */
+function spanFields(delivery: Delivery, url: string): Fields {
+  return {
+    'http.request.method': 'POST',
+    'server.address': URL.parse(url)?.host,
+    'hooktide.delivery.id': delivery.id,
+    'hooktide.subscription.id': delivery.subscriptionId,
+    'hooktide.tenant': delivery.tenant,
+    'hooktide.event.id': delivery.eventId,
+    'hooktide.event.type': delivery.eventType,
+    'hooktide.attempt': delivery.attempts + 1,
+  }
+}
+
+function endSpan(span: Span, reply: Reply, outcome: Outcome): void {
+  const status = reply.t === 'response' ? reply.status : undefined
+  const error = outcome.t === 'delivered' ? undefined : 'error' in outcome ? outcome.error : outcome.t
+  span.end({ 'http.response.status_code': status, 'hooktide.outcome': outcome.t }, error)
 }
 
 type Done = (reply: Reply, access?: Access | null) => void

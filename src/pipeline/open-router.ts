@@ -5,7 +5,7 @@ import { Router, type RouterDeps } from './router.ts'
 /** The role `router` of a process, where it has it. */
 export function openRouter(
   settings: PipelineSettings,
-  { kafka, clock, observer, onFatal }: PipelineDeps,
+  { kafka, clock, observer, tracer, onFatal }: PipelineDeps,
   shared: Pick<RouterDeps, 'subscriptions' | 'control' | 'reader' | 'jobReader'>,
 ): { readonly router: Router | null; readonly consumer: GroupConsumer | null } {
   if (!settings.roles.router) return { router: null, consumer: null }
@@ -18,7 +18,7 @@ export function openRouter(
   })
   const router = new Router({
     ...shared,
-    ...{ kafka, consumer, clock, observer, topics, lanes, rejectedPartitions, onFatal },
+    ...{ kafka, consumer, clock, observer, tracer, topics, lanes, rejectedPartitions, onFatal },
     group: groups.router,
     limits: settings.router,
   })

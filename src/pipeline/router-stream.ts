@@ -1,4 +1,5 @@
 import { messageOf } from '../core/error.ts'
+import type { Event } from '../core/event.ts'
 import { parseEvent } from '../core/event-format.ts'
 import {
   type FetchedBatch,
@@ -10,6 +11,7 @@ import {
 } from '../core/record.ts'
 import { rejectedRecord } from '../core/rejected.ts'
 import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
+import type { Span, Tracer } from '../ports/tracer.ts'
 import type { Producer } from '../ports.ts'
 import type { Backfills } from './backfills.ts'
 import { fanOut } from './fan-out.ts'
@@ -195,10 +197,12 @@ export class RouterStream {
         const last = (portions.at(-1) as Portion).nextOffset - 1
         const givenUp = () => this.#stopped || this.#held
         if (!(await this.#backfills.ready(this.#name, this.#generation, last, givenUp))) return false
-        for (const records of this.#fanOut(portions)) {
+        const spans: Span[] = []
+        for (const records of this.#fanOut(portions, spans)) {
           if (this.#stopped || this.#held) return false
           if (records.length > 0) await this.#producer.send(records)
         }
+        for (const span of spans) span.end({})
         return true
       } catch (error) {
         if (this.#stopped) return false
@@ -218,8 +222,8 @@ export class RouterStream {
   }
 
   /** What is written, cut into pieces of bounded size, each whole in the order that lanes need. */
-  *#fanOut(portions: readonly Portion[]): Iterable<OutRecord[]> {
-    const { topics, lanes, limits, subscriptions, observer } = this.#deps
+  *#fanOut(portions: readonly Portion[], spans: Span[]): Iterable<OutRecord[]> {
+    const { topics, lanes, limits, subscriptions, observer, tracer } = this.#deps
     let out: OutRecord[] = []
     let bytes = 0
     for (const portion of portions) {
@@ -233,7 +237,8 @@ export class RouterStream {
         const origin = { stream: this.#name, generation: this.#generation, offset: record.offset }
         const matched = this.#backfills.live(subscriptions.wanting(event.value), origin)
         observer.count('events_routed', 1, { matched: matched.length === 0 ? 'none' : 'some' })
-        for (const delivery of fanOut(topics.deliveries, lanes, event.value, matched, origin)) {
+        const traced = tracer === null ? event.value : this.#trace(tracer, event.value, matched.length, spans)
+        for (const delivery of fanOut(topics.deliveries, lanes, traced, matched, origin)) {
           out.push(delivery)
           bytes += event.value.body.length + 512
           if (bytes < limits.maxWriteBytes) continue
@@ -244,6 +249,22 @@ export class RouterStream {
       }
     }
     yield out
+  }
+
+  /** Its attempts are children of what the event brought; of its own span only where it brought nothing. */
+  #trace(tracer: Tracer, event: Event, deliveries: number, spans: Span[]): Event {
+    if (deliveries === 0) return event
+    const span = tracer.start('route', event.traceparent, {
+      'messaging.system': 'kafka',
+      'messaging.destination.name': this.at.topic,
+      'hooktide.event.id': event.id,
+      'hooktide.event.type': event.type,
+      'hooktide.tenant': event.tenant,
+      'hooktide.deliveries': deliveries,
+    })
+    if (span === null) return event
+    spans.push(span)
+    return event.traceparent === null ? { ...event, traceparent: span.traceparent } : event
   }
 
   #rejected(record: InRecord, why: { code: string; reason: string }): OutRecord {

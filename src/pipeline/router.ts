@@ -2,6 +2,7 @@ import { messageOf } from '../core/error.ts'
 import type { EventLimits } from '../core/event.ts'
 import type { TopicPartition } from '../core/record.ts'
 import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
+import type { Tracer } from '../ports/tracer.ts'
 import type { Clock, GroupConsumer, Kafka, LogReader, Observer, Producer } from '../ports.ts'
 import { Backfills } from './backfills.ts'
 import { type JobControl, JobLog } from './job-log.ts'
@@ -26,6 +27,7 @@ export interface RouterDeps {
   readonly group: string
   readonly clock: Clock
   readonly observer: Observer
+  readonly tracer: Tracer | null
   readonly subscriptions: Subscriptions
   readonly control: JobControl
   /** Of jobs: it reads while a stream's questions must not wait. */

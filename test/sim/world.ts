@@ -187,6 +187,7 @@ export class World {
       secrets: { keys: () => [{ kind: 'v1', sign: () => '' }], text: () => null },
       accesses: openAccess,
       objects: null,
+      tracer: null,
       decodeSubscription,
       decodeControl,
       decodeLaneState,

@@ -14,21 +14,23 @@ import type { Report } from './tally.ts'
 import { type Event, World } from './world.ts'
 
 const livePerSecond = 200
+/** Of those also for the new subscription. */
+const sharedPerSecond = 20
 const quietSeconds = 20
-const jobPerSecond = 1_000
+const jobPerSecond = 400
 const bytes = 512
 const fill = createBodies(bytes)
 
 /** A new subscription takes everything there ever was, then what comes; another one's deliveries are timed meanwhile. */
 export const replay: Scenario = {
   name: 'replay',
-  about: `events of the past to a new subscription at ${jobPerSecond}/s until live, beside ${livePerSecond} events/s whose deliveries are timed`,
+  about: `events of the past to a new subscription at ${jobPerSecond}/s until live, beside ${livePerSecond} events/s whose deliveries are timed, ${sharedPerSecond} of them for it, too`,
   async run(stage, settings) {
     const rows = new Rows()
     const past = settings.deliveries ?? 100_000
     const world = await World.open(stage, {
       name: 'replay',
-      subscriptions: (origin) => [{ id: 'live', url: `${origin}/ok`, ordering: 'key' }],
+      subscriptions: (origin) => [{ id: 'live', url: `${origin}/ok`, ordering: 'key', types: ['live', 'shared'] }],
     })
     const newcomer = await Receiver.start()
     try {
@@ -68,38 +70,31 @@ async function run(
   const hooktide = await world.start()
   try {
     await sleep(3_000)
-    await world.receiver.expect(past, 0)
-    const warm = livePerSecond * 5
-    await producePaced(world, past, warm)
-    const quiet = livePerSecond * quietSeconds
-    note(`replay: live alone, load ${load().toFixed(1)}`)
-    await world.receiver.expect(past + warm, quiet)
-    await producePaced(world, past + warm, quiet)
-    await world.receiver.reached(1, 30_000)
-    const alone = figures(await world.receiver.report())
+    const live = new Live(world, past)
+    await live.flow(livePerSecond * 5)
+    const alone = await live.timed(livePerSecond * quietSeconds)
+    note(`replay: live alone p99 ${alone['p99 ms']?.toFixed(0)} ms, load ${load().toFixed(1)}`)
 
-    const first = past + warm + quiet
     // As long as the replay takes, and some seconds more.
-    const during = Math.ceil((first / (jobPerSecond - livePerSecond)) * livePerSecond) + livePerSecond * 10
-    note(`replay: live beside it for ${Math.round(during / livePerSecond)} s, load ${load().toFixed(1)}`)
-    await newcomer.expect(0, first + during)
-    await world.receiver.expect(first, during)
+    const behind = past + live.shared
+    const seconds = Math.ceil(behind / (jobPerSecond - sharedPerSecond)) + 10
+    const total = behind + seconds * sharedPerSecond
+    note(`replay: live beside it for ${seconds} s, load ${load().toFixed(1)}`)
+    await newcomer.expect(0, total)
     const startMs = monoMs()
     await begin(world, newcomer)
-    await producePaced(world, first, during)
-    await world.receiver.reached(1, 30_000)
-    const live = figures(await world.receiver.report())
+    const beside = await live.timed(seconds * livePerSecond)
     const endMs = await newcomer.reached(1, 120_000).catch(() => null)
     // A double would come about now.
     await sleep(3_000)
     const report = await newcomer.report()
-    const ratio = (live['p99 ms'] as number) / (alone['p99 ms'] as number)
+    const ratio = (beside['p99 ms'] as number) / (alone['p99 ms'] as number)
     return {
       alone,
-      beside: { ...live, 'p99 ÷ alone': ratio },
+      beside: { ...beside, 'p99 ÷ alone': ratio },
       backfill: {
-        deliveries: first + during,
-        missing: first + during - report.distinct,
+        deliveries: total,
+        missing: total - report.distinct,
         repeats: report.posts - report.distinct,
         'out of order': report.outOfOrder,
         'all there after s': endMs === null ? null : (endMs - startMs) / 1000,
@@ -133,7 +128,7 @@ async function begin(world: World, newcomer: Receiver): Promise<void> {
     ...(await world.subscription('live')),
     id: 'newcomer',
     url: `${newcomer.origin}/ok`,
-    types: ['past', 'live'],
+    types: ['past', 'shared'],
   }
   const producer = world.kafka.producer()
   const write = (name: string, key: string, value: unknown) =>
@@ -155,20 +150,50 @@ function eventOf(id: string, n: number, atMs = 0): Event {
   return { id, key: `k${n % 1000}`, body: fill(n, n % 1000, atMs) }
 }
 
-async function producePaced(world: World, from: number, events: number): Promise<void> {
-  const startMs = monoMs()
-  const sends: Promise<unknown>[] = []
-  for (let next = 0; next < events; ) {
-    const due = Math.min(events, Math.floor(((monoMs() - startMs) * livePerSecond) / 1000) + 1)
-    if (due > next) {
-      const atMs = monoMs()
-      sends.push(world.produce(Array.from({ length: due - next }, (_, i) => eventOf('live', from + next + i, atMs))))
-      next = due
-    }
-    await sleep(2)
+/** Events at the pace of live traffic: a tenth for the new subscription, too, numbered on from the past; the others apart. */
+class Live {
+  /** Of the events that the new subscription takes, too. */
+  shared = 0
+  #own = 0
+  readonly #world: World
+  readonly #past: number
+
+  constructor(world: World, past: number) {
+    this.#world = world
+    this.#past = past
   }
-  await Promise.all(sends)
+
+  async timed(events: number): Promise<Figures> {
+    const own = events - events / sharing
+    await this.#world.receiver.expect(ownFrom + this.#own, own)
+    await this.flow(events)
+    await this.#world.receiver.reached(1, 60_000)
+    return figures(await this.#world.receiver.report())
+  }
+
+  async flow(events: number): Promise<void> {
+    const startMs = monoMs()
+    const sends: Promise<unknown>[] = []
+    for (let next = 0; next < events; ) {
+      const due = Math.min(events, Math.floor(((monoMs() - startMs) * livePerSecond) / 1000) + 1)
+      if (due > next) {
+        const atMs = monoMs()
+        sends.push(this.#world.produce(Array.from({ length: due - next }, (_, i) => this.#event(next + i, atMs))))
+        next = due
+      }
+      await sleep(2)
+    }
+    await Promise.all(sends)
+  }
+
+  #event(nth: number, atMs: number): Event {
+    if (nth % sharing === 0) return eventOf('shared', this.#past + this.shared++, atMs)
+    return eventOf('live', ownFrom + this.#own++, atMs)
+  }
 }
+
+const sharing = livePerSecond / sharedPerSecond
+const ownFrom = 5_000_000
 
 function figures(report: Report): Figures {
   const waits = report.first.map((ms, i) => ms - (report.produced[i] as number)).sort()

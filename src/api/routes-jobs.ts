@@ -8,7 +8,7 @@ const perSecond = {
   type: 'number',
   exclusiveMinimum: 0,
   maximum: 1_000_000,
-  description: 'Most deliveries written a second; 1000 by default.',
+  description: 'Most deliveries written a second; 500 by default.',
 }
 const order = { reason: text(1000), by: text(200, 'Stands beside the name of the token.') }
 const replayed = {

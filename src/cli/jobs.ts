@@ -86,7 +86,7 @@ export function jobsCommand(context: CommandContext): Command {
     .option('--since <when>', 'only dead since: how long ago, or a date', when)
     .option('--until <when>', 'only dead before', when)
     .option('--all', 'everything there is, when no filter is given')
-    .option('--rate <perSecond>', 'at most so many a second (default: 1000)', rateArgument)
+    .option('--rate <perSecond>', 'at most so many a second (default: 500)', rateArgument)
     .option('--detach', 'do not wait for the end')
     .option('--why <text>', 'for whoever looks later')
     .option('--json', 'print JSON')

@@ -38,7 +38,7 @@ export function replayCommand(context: CommandContext): Command {
     .option('--from-time <when>', 'only events since: how long ago, or a date', when)
     .option('--to-time <when>', 'only events before', when)
     .option('--type <type>', 'only of this type: exact, or a prefix with .*')
-    .option('--rate <perSecond>', 'at most so many a second (default: 1000)', rateArgument)
+    .option('--rate <perSecond>', 'at most so many a second (default: 500)', rateArgument)
     .option('--until-live', 'go on until live traffic is caught up with; live deliveries of it begin there')
     .option('--dry-run', 'only say how many would be sent')
     .option('--shadow', 'say what would be sent under --filter, --filter-none or --types; sends nothing')

@@ -174,4 +174,4 @@ function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], un
 }
 
 /** Not to crowd out live traffic; whoever knows better says so. */
-const defaultPerSecond = 1_000
+const defaultPerSecond = 500

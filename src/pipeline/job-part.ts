@@ -28,6 +28,8 @@ export interface PartDeps {
   /** Generation of the stream of this events partition; 0 for dead letters. */
   readonly generation: number
   readonly work: PartWork
+  /** Is so much waiting to be delivered that more would only be in the way? */
+  congested(job: Job): Promise<boolean>
 }
 
 /**
@@ -189,8 +191,13 @@ export class JobPart {
   async #waitForPace(job: Job, { state }: PartProgress, count: number): Promise<boolean> {
     const { clock, log } = this.#deps
     const over = () => this.#stopped || log.control.jobs.get(this.id)?.cancelledBy !== null
+    if (state === 'closing') return over()
+    // Not for ever: a lane may stand for reasons of its own.
+    for (let waitedMs = 0; !over() && waitedMs < patienceMs && (await this.#deps.congested(job)); waitedMs += 250) {
+      await this.#sleep(250)
+    }
     const share = this.#share(job)
-    if (share === null || state === 'closing') return over()
+    if (share === null) return over()
     while (!over() && clock.mono() < this.#allowedMs) {
       await this.#sleep(Math.min(250, Math.ceil(this.#allowedMs - clock.mono())))
     }
@@ -248,5 +255,6 @@ const chunkRecords = 200
 const chunkBytes = 512 * 1024
 const fetchBytes = 512 * 1024
 const saveEveryMs = 2_000
+const patienceMs = 5_000
 /** Offsets that live traffic may have to wait for at the end. */
 const closeWithin = 500

@@ -2,6 +2,7 @@ import { isOver, type Job } from '../core/job.ts'
 import type { LogReader, Producer } from '../ports.ts'
 import { type JobLog, placeOf } from './job-log.ts'
 import { JobPart } from './job-part.ts'
+import { Pressure } from './job-pressure.ts'
 import { RedriveWork } from './job-redrive.ts'
 import { ReplayWork } from './job-replay.ts'
 import type { RouterDeps } from './router.ts'
@@ -22,6 +23,7 @@ export interface JobsDeps {
  */
 export class Jobs {
   readonly #deps: JobsDeps
+  readonly #pressure: Pressure
   readonly #parts = new Map<string, JobPart>()
   /** Partitions of the first events topic. */
   #count = 0
@@ -30,6 +32,12 @@ export class Jobs {
 
   constructor(deps: JobsDeps) {
     this.#deps = deps
+    const { kafka, clock, subscriptions, topics, lanes, deliverers } = deps.router
+    this.#pressure = new Pressure({
+      ...{ clock, subscriptions, lanes, reader: deps.reader, offsets: kafka.offsets },
+      group: deliverers,
+      deliveries: topics.deliveries,
+    })
   }
 
   async start(): Promise<void> {
@@ -84,7 +92,8 @@ export class Jobs {
     const { router, log, producer, reader } = this.#deps
     const { clock, observer } = router
     const work = job.kind === 'replay' ? new ReplayWork(router, part) : new RedriveWork(router, part)
-    const run = new JobPart({ log, clock, observer, reader, producer, generation, work }, job.id, part)
+    const congested = (job: Job) => this.#pressure.isHigh(job)
+    const run = new JobPart({ log, clock, observer, reader, producer, generation, work, congested }, job.id, part)
     this.#parts.set(key, run)
     observer.log('info', 'job.part_started', { job: job.id, part, kind: job.kind, by: job.by })
     void run.run().finally(() => {

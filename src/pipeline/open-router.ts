@@ -20,6 +20,7 @@ export function openRouter(
     ...shared,
     ...{ kafka, consumer, clock, observer, tracer, topics, lanes, rejectedPartitions, onFatal },
     group: groups.router,
+    deliverers: groups.deliverer,
     limits: settings.router,
   })
   return { router, consumer }

@@ -25,6 +25,8 @@ export interface RouterDeps {
   readonly consumer: GroupConsumer
   readonly reader: LogReader
   readonly group: string
+  /** Group of those who deliver. */
+  readonly deliverers: string
   readonly clock: Clock
   readonly observer: Observer
   readonly tracer: Tracer | null

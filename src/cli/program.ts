@@ -14,6 +14,7 @@ import { jobsCommand } from './jobs.ts'
 import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
 import type { GlobalOptions } from './open-operations.ts'
+import { objectsCommand } from './objects.ts'
 import { produceCommand } from './produce.ts'
 import { replayCommand } from './replay.ts'
 import { secretsCommand } from './secrets.ts'
@@ -77,6 +78,7 @@ function commands(context: CommandContext): Command[] {
     statusCommand(context),
     stateCommand(context),
     eraseCommand(context),
+    objectsCommand(context),
     deadCommand(context),
     deliveriesCommand(context),
     replayCommand(context),

@@ -53,6 +53,11 @@ export function claimFor(body: Buffer, nowMs: number): Claim {
   return { key: `${new Date(nowMs).toISOString().slice(0, 10)}/${sha256}`, bytes: body.length, sha256 }
 }
 
+/** Is it the day that such keys begin with, before the day of a time? */
+export function isDayBefore(name: string, timeMs: number): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(name) && name < new Date(timeMs).toISOString().slice(0, 10)
+}
+
 /** Null: these are the bytes that were claimed. */
 export function claimProblem(claim: Claim, body: Buffer): string | null {
   if (body.length !== claim.bytes) return `the object has ${body.length} bytes, claimed were ${claim.bytes}`

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
-import { type Claim, claimProblem, isClaimKey } from '../core/claim.ts'
+import { type Claim, claimProblem, isClaimKey, isDayBefore } from '../core/claim.ts'
 import { messageOf } from '../core/error.ts'
 import type { ObjectFound, Objects } from '../ports/objects.ts'
 
@@ -53,12 +53,10 @@ export class DirectoryStore implements Objects {
     await rename(draft, path)
   }
 
-  /** Removes the days before this time. Returns how many. */
-  async removeBefore(timeMs: number): Promise<number> {
-    const before = new Date(timeMs).toISOString().slice(0, 10)
-    const days = (await readdir(this.#root)).filter((name) => /^\d{4}-\d{2}-\d{2}$/.test(name) && name < before)
-    for (const day of days) await rm(join(this.#root, day), { recursive: true })
-    return days.length
+  async removeBefore(timeMs: number, dryRun: boolean): Promise<readonly string[]> {
+    const days = (await readdir(this.#root)).filter((name) => isDayBefore(name, timeMs)).sort()
+    if (!dryRun) for (const day of days) await rm(join(this.#root, day), { recursive: true })
+    return days
   }
 
   /** Nothing is made here that is not there: it may be a mount that is missing. */

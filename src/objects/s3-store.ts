@@ -1,5 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3'
-import { type Claim, claimProblem, isClaimKey } from '../core/claim.ts'
+import { type Claim, claimProblem, isClaimKey, isDayBefore } from '../core/claim.ts'
 import { messageOf } from '../core/error.ts'
 import type { Secret } from '../core/secret.ts'
 import type { ObjectFound, Objects } from '../ports/objects.ts'
@@ -82,6 +82,30 @@ export class S3Store implements Objects {
     } finally {
       cancel()
     }
+  }
+
+  /** One object after the other: requests for many need checksums that not every compatible store takes. */
+  async removeBefore(timeMs: number, dryRun: boolean): Promise<readonly string[]> {
+    const { prefix } = this.#options
+    const found = await this.#list(prefix, '/')
+    const days = found.folders.map((name) => name.slice(prefix.length, -1)).filter((day) => isDayBefore(day, timeMs))
+    if (dryRun) return days.sort()
+    const { sdk, client } = await this.#sdk()
+    for (const day of days)
+      for (const Key of (await this.#list(`${prefix}${day}/`, undefined)).keys)
+        await client.send(new sdk.DeleteObjectCommand({ Bucket: this.#options.bucket, Key }))
+    return days.sort()
+  }
+
+  async #list(prefix: string, delimiter: string | undefined): Promise<{ folders: string[]; keys: string[] }> {
+    const { sdk, client } = await this.#sdk()
+    const input = { Bucket: this.#options.bucket, Prefix: prefix, Delimiter: delimiter }
+    const [folders, keys]: [string[], string[]] = [[], []]
+    for await (const page of sdk.paginateListObjectsV2({ client }, input)) {
+      for (const { Prefix } of page.CommonPrefixes ?? []) if (Prefix !== undefined) folders.push(Prefix)
+      for (const { Key } of page.Contents ?? []) if (Key !== undefined) keys.push(Key)
+    }
+    return { folders, keys }
   }
 
   /** What it answers now says nothing for later: a store that is away is waited for. */

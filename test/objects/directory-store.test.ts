@@ -59,8 +59,12 @@ test('days are removed as a whole, up to a time', async () => {
   const root = await directory()
   const store = new DirectoryStore(root)
   for (const n of [1, 2, 3]) await store.put(claimFor(body, n * day), body)
-  expect(await store.removeBefore(3 * day)).toBe(2)
-  expect(await readdir(root)).toEqual(['1970-01-04'])
+  await store.put({ ...claimFor(body, 0), key: 'reports/1970' }, body)
+  const days = ['1970-01-02', '1970-01-03']
+  expect(await store.removeBefore(3 * day, true)).toEqual(days)
+  expect(await readdir(root)).toHaveLength(4)
+  expect(await store.removeBefore(3 * day, false)).toEqual(days)
+  expect(await readdir(root)).toEqual(['1970-01-04', 'reports'])
 })
 
 test('at the start: a root that is not there or is a file is told, and nothing is made or left behind', async () => {

@@ -64,6 +64,20 @@ test.skipIf(!found)('a bucket that is missing and a server that is away are no m
   expect(await store('bodies', `http://127.0.0.1:${await freePort()}`).get(claim)).toMatchObject({ t: 'unavailable' })
 })
 
+test.skipIf(!found)('days are removed as a whole, up to a time; other keys stay', async () => {
+  const bodies = store('bodies')
+  const at = [1, 2, 3].map((n) => claimFor(body, n * 86_400_000))
+  for (const one of at) await bodies.put(one, body)
+  const own = { ...claim, key: 'reports/one' }
+  await bodies.put(own, body)
+  const days = ['1970-01-01', '1970-01-02', '1970-01-03']
+  expect(await bodies.removeBefore(3 * 86_400_000, true)).toEqual(days)
+  expect((await bodies.get(at[1] as typeof claim)).t).toBe('found')
+  expect(await bodies.removeBefore(3 * 86_400_000, false)).toEqual(days)
+  const left = await Promise.all([...at, own].map(async (one) => (await bodies.get(one)).t))
+  expect(left).toEqual(['missing', 'missing', 'found', 'found'])
+})
+
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {

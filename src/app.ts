@@ -1,5 +1,6 @@
+import type { RehearsalEdge } from './app/rehearse.ts'
 import type { Service, ServiceOptions } from './app/service.ts'
-import type { DemoOptions, Env } from './cli/deps.ts'
+import type { DemoOptions, Env, RehearsalOptions, RehearsalSummary } from './cli/deps.ts'
 import type { Config } from './config.ts'
 import type { DemoEdge } from './demo/demo.ts'
 import type { Cluster } from './operations/cluster.ts'
@@ -35,4 +36,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 export async function runDemo(options: DemoOptions, edge: DemoEdge): Promise<boolean> {
   const demo = await import('./demo/demo.ts')
   return demo.runDemo(options, edge)
+}
+
+/** The rehearsal of an outage, on topics of its own. */
+export async function rehearse(options: RehearsalOptions, edge: RehearsalEdge): Promise<RehearsalSummary> {
+  const rehearsal = await import('./app/rehearse.ts')
+  return rehearsal.rehearse(options, edge)
 }

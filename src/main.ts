@@ -6,7 +6,7 @@ import { openObjects } from './app/object-store.ts'
 import { processOutput } from './app/process-output.ts'
 import { createSecretTools } from './app/secret-tools.ts'
 import { createStateTools } from './app/state-tools.ts'
-import { connect, runDemo, startService, systemClock } from './app.ts'
+import { connect, rehearse, runDemo, startService, systemClock } from './app.ts'
 import type { CliDeps, ServiceOptions } from './cli/deps.ts'
 import { runCli } from './cli/run.ts'
 import { messageOf } from './core/error.ts'
@@ -114,6 +114,10 @@ const deps: CliDeps = {
       signal: ending.signal,
       system: { pid: process.pid, kill: (pid, signal) => void process.kill(pid, signal) },
     }),
+  rehearse: (options) => {
+    const [observer, stderr] = [commandObserver(), processOutput(process.stderr)]
+    return rehearse(options, { clock, env: process.env, observer, stderr, signal: ending.signal })
+  },
   setExitCode(code) {
     process.exitCode = code
   },

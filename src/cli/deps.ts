@@ -30,6 +30,25 @@ export interface DemoOptions {
   readonly events: number | null
 }
 
+export interface RehearsalOptions {
+  /** Of each phase. */
+  readonly events: number
+  /** Configuration file; undefined: the defaults. */
+  readonly path: string | undefined
+}
+
+export interface RehearsalSummary {
+  readonly ok: boolean
+  /** Of its topics. */
+  readonly prefix: string
+  readonly events: number
+  readonly firstDeliveryS: number | null
+  readonly recoveryS: number | null
+  readonly recoveredPerSecond: number | null
+  readonly redriveS: number | null
+  readonly checks: readonly { readonly what: string; readonly ok: boolean; readonly found: string }[]
+}
+
 /** Everything a command takes from the edge of the process. Tests bring their own. */
 export interface CliDeps {
   readonly env: Env
@@ -56,5 +75,7 @@ export interface CliDeps {
   startService(options: ServiceOptions): Promise<void>
   /** Resolves to whether the demo found everything delivered, in order and signed. */
   runDemo(options: DemoOptions): Promise<boolean>
+  /** Rejects when the rehearsal could not be played. */
+  rehearse(options: RehearsalOptions): Promise<RehearsalSummary>
   setExitCode(code: number): void
 }

@@ -16,6 +16,7 @@ import { listenCommand } from './listen.ts'
 import type { GlobalOptions } from './open-operations.ts'
 import { objectsCommand } from './objects.ts'
 import { produceCommand } from './produce.ts'
+import { rehearseCommand } from './rehearse.ts'
 import { replayCommand } from './replay.ts'
 import { secretsCommand } from './secrets.ts'
 import { stateCommand } from './state.ts'
@@ -87,6 +88,7 @@ function commands(context: CommandContext): Command[] {
     tiersCommand(context),
     tokensCommand(context),
     controlCommand(context),
+    rehearseCommand(context),
     doctorCommand(context),
     configCommand(context),
     versionCommand(context),

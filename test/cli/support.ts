@@ -47,6 +47,9 @@ export async function hooktide(
     fetchText: async (url) => (await fetch(url)).text(),
     startService: async () => undefined,
     runDemo: async () => true,
+    rehearse: async () => {
+      throw new Error('not played here')
+    },
     ...deps,
     setExitCode(value) {
       code = value

@@ -13,8 +13,8 @@ import { eraseCommand } from './erase.ts'
 import { jobsCommand } from './jobs.ts'
 import { linesCommand } from './lines.ts'
 import { listenCommand } from './listen.ts'
-import type { GlobalOptions } from './open-operations.ts'
 import { objectsCommand } from './objects.ts'
+import type { GlobalOptions } from './open-operations.ts'
 import { produceCommand } from './produce.ts'
 import { rehearseCommand } from './rehearse.ts'
 import { replayCommand } from './replay.ts'
@@ -26,6 +26,7 @@ import { withTryCommand } from './subscription-try.ts'
 import { subscriptionsCommand } from './subscriptions.ts'
 import { tiersCommand } from './tiers.ts'
 import { tokensCommand } from './tokens.ts'
+import { topCommand } from './top.ts'
 import { topicsCommand } from './topics.ts'
 import { upCommand } from './up.ts'
 import { version, versionCommand } from './version.ts'
@@ -77,6 +78,7 @@ function commands(context: CommandContext): Command[] {
     produceCommand(context),
     listenCommand(context),
     statusCommand(context),
+    topCommand(context),
     stateCommand(context),
     eraseCommand(context),
     objectsCommand(context),

@@ -29,6 +29,8 @@ export interface Attempt {
   readonly excerpt: string
   /** See `loggableUrl`. */
   readonly url: string
+  /** The subscription's URL is another one than when the event was matched; absent: it is not, or there was no POST. */
+  readonly urlChanged?: boolean
   readonly lane: number
   /** `encodeOrigin` of the delivery. */
   readonly origin: string

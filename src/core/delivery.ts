@@ -34,6 +34,8 @@ export interface Delivery {
   readonly body: Buffer
   /** Where the body is, when it is too large for the record; `body` is empty then. */
   readonly claim?: Claim
+  /** `urlMark` of the URL it was matched for; absent: written by a version before it. */
+  readonly urlMark?: string
 }
 
 /** Header names of a delivery record, version 1 (schemas/delivery-headers.json). */
@@ -53,6 +55,7 @@ export const deliveryHeader = {
   error: 'ht-error',
   traceparent: 'traceparent',
   claim: 'ht-claim',
+  url: 'ht-url',
 } as const
 
 /** Added when a delivery is parked or leads a line from a tier: the line it belongs to. */
@@ -94,6 +97,7 @@ export function encodeDelivery(delivery: Omit<Delivery, 'body'>): Record<string,
   if (delivery.dueMs !== null) put(deliveryHeader.due, String(delivery.dueMs))
   if (delivery.lastError !== null) put(deliveryHeader.error, delivery.lastError)
   if (delivery.claim !== undefined) put(deliveryHeader.claim, encodeClaim(delivery.claim))
+  if (delivery.urlMark !== undefined) put(deliveryHeader.url, delivery.urlMark)
   if (delivery.traceparent !== null) put(deliveryHeader.traceparent, delivery.traceparent)
   return h
 }
@@ -149,6 +153,7 @@ export function decodeDelivery(record: Pick<InRecord, 'value' | 'headers'>): Res
     traceparent: h[deliveryHeader.traceparent]?.toString() ?? null,
     body: value,
     ...(claim === null ? {} : { claim: claim.value }),
+    ...(h[deliveryHeader.url] === undefined ? {} : { urlMark: text(deliveryHeader.url) }),
   })
 }
 

@@ -134,11 +134,13 @@ function newSecretProblems(input: unknown): Problem[] {
 
 /** What `list` and `show` hide would be written back as stars: a copy without its secrets must not replace the original. */
 export function maskedProblems(input: unknown): Problem[] {
-  const { url, headers } = input as { url?: unknown; headers?: unknown }
+  const { url, headers, auth } = input as { url?: unknown; headers?: unknown; auth?: unknown }
   const fields = isMap(headers)
     ? Object.entries(headers).flatMap(([n, v]) => (v === '***' ? [`headers.${n}`] : []))
     : []
   if (typeof url === 'string' && url.endsWith('?***')) fields.push('url')
+  const tokenUrl = isMap(auth) && isMap(auth.oauth2) ? auth.oauth2.tokenUrl : null
+  if (typeof tokenUrl === 'string' && tokenUrl.endsWith('?***')) fields.push('auth.oauth2.tokenUrl')
   const remedy = 'print it with --reveal, or write the value'
   return fields.map((field) => ({ field, value: '', message: 'was hidden when it was printed', remedy }))
 }

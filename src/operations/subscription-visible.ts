@@ -13,8 +13,15 @@ export function visible(subscription: Subscription, reveal: boolean): Subscripti
   return {
     ...subscription,
     url: visibleUrl(subscription.url),
+    ...(subscription.auth === undefined ? {} : { auth: visibleAuth(subscription.auth) }),
     ...(subscription.headers === undefined ? {} : { headers: Object.fromEntries(headers) }),
   }
+}
+
+/** Of credentials only references stand here; the token's server may be asked with a query. */
+function visibleAuth(auth: NonNullable<Subscription['auth']>): NonNullable<Subscription['auth']> {
+  const { oauth2 } = auth
+  return oauth2 === undefined ? auth : { ...auth, oauth2: { ...oauth2, tokenUrl: visibleUrl(oauth2.tokenUrl) } }
 }
 
 function visibleUrl(url: string): string {
@@ -37,6 +44,13 @@ export function visiblePlan(plan: SubscriptionPlan, applied: boolean, notes: rea
   }
 }
 
+/** A change may name all of `auth`, `auth.oauth2` or the URL alone: whatever is a URL in it is shown without its query. */
+function safeAuth(value: unknown): unknown {
+  if (typeof value === 'string') return /^https?:/i.test(value) ? visibleUrl(value) : value
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, safeAuth(member)]))
+}
+
 function counts(plan: SubscriptionPlan): Record<PlannedAction, number> {
   const n = { create: 0, update: 0, unchanged: 0, remove: 0 }
   for (const { action } of plan.items) n[action]++
@@ -48,11 +62,12 @@ function safeChange({ field, before, after }: FieldChange): FieldChange {
     if (value === undefined) return null
     if (field === 'url') return visibleUrl(String(value))
     if (field.startsWith('headers.')) return '***'
+    if (field === 'auth' || field.startsWith('auth.')) return safeAuth(value)
     if (field === 'headers') return Object.fromEntries(Object.keys(value as object).map((name) => [name, '***']))
     return value
   }
   const [a, b] = [safe(before), safe(after)]
   // A change that only the hidden part shows must not look like none.
   const hidden = JSON.stringify(a) === JSON.stringify(b)
-  return { field, before: a, after: hidden ? `${String(b)} (changed)` : b }
+  return { field, before: a, after: hidden ? `${typeof b === 'string' ? b : JSON.stringify(b)} (changed)` : b }
 }

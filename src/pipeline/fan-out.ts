@@ -4,6 +4,7 @@ import type { Event } from '../core/event.ts'
 import { laneOf } from '../core/partition.ts'
 import type { OutRecord } from '../core/record.ts'
 import type { Subscription } from '../core/subscription.ts'
+import { urlMark } from '../core/url-mark.ts'
 
 export interface EventOrigin {
   readonly stream: string
@@ -42,6 +43,7 @@ export function fanOut(
     const headers = Object.assign(Object.create(null) as Record<string, Buffer>, shared)
     headers[deliveryHeader.id] = Buffer.from(id)
     headers[deliveryHeader.subscription] = Buffer.from(subscription.id)
+    headers[deliveryHeader.url] = Buffer.from(urlMark(subscription.url))
     return { topic, partition: laneOf(subscription, id, lanes), key: subscription.id, value: event.body, headers }
   })
 }

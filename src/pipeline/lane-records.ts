@@ -3,6 +3,7 @@ import { deadHeader, encodeOrigin, lineHeader, movedHeaders } from '../core/deli
 import type { Outcome, Reply } from '../core/outcome.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
 import type { Settlement } from '../core/settle.ts'
+import { urlMark } from '../core/url-mark.ts'
 import type { Work } from './work.ts'
 
 /** A delivery on its way to a tier. `attempts`: POSTs made so far. `lineKey`: the ordered line it leads. */
@@ -79,6 +80,7 @@ export function toAttempt(
     dueMs: settlement.t === 'scheduled' ? settlement.dueMs : null,
     excerpt: reply?.t === 'response' && reply.excerpt.length > 0 ? excerptText(reply.excerpt) : '',
     url: loggableUrl(facts.url),
+    ...(isSubstituted(delivery, facts.url) ? { urlChanged: true } : {}),
     lane,
     origin: encodeOrigin(delivery.origin),
   }
@@ -89,6 +91,10 @@ export function toAttempt(
     value: Buffer.from(JSON.stringify(value)),
     headers: emptyHeaders,
   }
+}
+
+function isSubstituted({ urlMark: matched }: Work['delivery'], url: string): boolean {
+  return matched !== undefined && url !== '' && urlMark(url) !== matched
 }
 
 function errorOf(settlement: Settlement, outcome: Outcome | null): string | null {

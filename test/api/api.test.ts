@@ -75,7 +75,11 @@ describe('subscriptions', () => {
   })
 
   test('what is secret in them is in no answer', async () => {
-    const body = { id: 'hidden', url: `${url}?token=TOPSECRET`, secrets, headers: { 'X-Key': 'TOPSECRET' } }
+    const oauth2 = { tokenUrl: `${url}/token?key=TOPSECRET`, clientId: 'us', clientSecretRef: 'env:SIGNING' }
+    const body = {
+      ...{ id: 'hidden', url: `${url}?token=TOPSECRET`, secrets, headers: { 'X-Key': 'TOPSECRET' } },
+      auth: { oauth2 },
+    }
     const added = await world.ask('POST', '/v1/subscriptions', { body })
     const shown = await world.ask('GET', '/v1/subscriptions/hidden')
     const listed = await world.ask('GET', '/v1/subscriptions')
@@ -90,6 +94,11 @@ describe('subscriptions', () => {
       headers: { 'if-match': '*' },
     })
     expect([back.status, back.body.errors[0].field]).toEqual([422, 'headers.X-Key'])
+    const auth = await world.ask('PATCH', '/v1/subscriptions/hidden', {
+      body: { auth: shown.body.auth },
+      headers: { 'if-match': '*' },
+    })
+    expect([auth.status, auth.body.errors[0].field]).toEqual([422, 'auth.oauth2.tokenUrl'])
   })
 
   test('two who change the same version: one wins, the other is told', async () => {

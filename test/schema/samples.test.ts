@@ -101,6 +101,7 @@ const shapes: [string, Shape, Record<string, boolean>][] = [
       excerpt: true,
       url: true,
       lane: true,
+      urlChanged: false,
       origin: true,
     } satisfies Keys<Attempt>,
   ],

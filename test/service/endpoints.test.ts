@@ -90,3 +90,25 @@ test('a rate limit holds for a backlog, retries included, while another subscrip
     expect(within).toBeLessThanOrEqual(20 + 2 + 4)
   }
 }, 60_000)
+
+test('a URL that is changed between two attempts is used at once, and the attempt says that it is another than was matched', async () => {
+  const { id, ...rest } = world.subscription(
+    'moved',
+    world.endpoint.at('/moved-from', () => ({ status: 503 })),
+    {
+      types: ['moved'],
+    },
+  )
+  await world.subscribe({ id, ...rest } as Subscription)
+  await world.produce({ id: 'm1', type: 'moved' })
+  await until('the first has failed', async () => (await world.attempts('moved')).length >= 1)
+  await world.subscribe({ id, ...rest, url: world.endpoint.at('/moved-to') } as Subscription)
+  await until('it comes to the new one', () => world.endpoint.delivered('/moved-to').length === 1)
+  const attempts = await until('it is recorded', async () => {
+    const all = await world.attempts('moved')
+    return all.at(-1)?.settlement === 'done' ? all : null
+  })
+  const seen = attempts.map((one) => [one.url.replace(/^.*\//, ''), (one as { urlChanged?: boolean }).urlChanged])
+  expect(seen[0]).toEqual(['moved-from', undefined])
+  expect(seen.at(-1)).toEqual(['moved-to', true])
+})

@@ -41,6 +41,6 @@ const examples = `
 Examples:
   hooktide rehearse
   hooktide rehearse --events 50000 --json
-Uses the configuration and the cluster as they are, with topics and groups of its own: what is live is not touched, but shares
-the brokers. It needs the rights of \`topics apply\` on topics that begin with "rehearse.".
+Uses the configuration and the cluster as they are, with topics and groups of its own: what is live is not touched,
+but shares the brokers. It needs the rights of \`topics apply\` on topics that begin with "rehearse.".
 Exit codes: 0 all checks held, 1 one did not, 2 wrong usage`

@@ -34,6 +34,9 @@ test('every reading command prints the same through the API as on Kafka, for peo
     ['subscriptions', 'show', 'seen'],
     ['dead', 'list'],
     ['dead', 'redrive', '--all', '--dry-run'],
+    ['jobs', 'list', '--all'],
+    ['replay', '--subscription', 'seen', '--dry-run'],
+    ['replay', '--subscription', 'seen', '--shadow', '--types', 'a.*'],
     ['lines', 'list'],
     ['tiers', 'list'],
     ['control', 'list'],
@@ -54,6 +57,36 @@ test('every reading command prints the same through the API as on Kafka, for peo
     JSON.parse(out),
   )
   expect({ ...statuses[1], atMs: 0 }).toEqual({ ...statuses[0], atMs: 0 })
+})
+
+test('a job is started, seen and cancelled through the API as on Kafka', async () => {
+  const started = await remote([
+    'replay',
+    '--subscription',
+    'seen',
+    '--rate',
+    '5',
+    '--detach',
+    '--json',
+    '--reason',
+    'why',
+  ])
+  expect(started.err).toBe('')
+  const { id, by, reason } = JSON.parse(started.out)
+  expect([by, reason]).toEqual([expect.stringContaining('(token operator)'), 'why'])
+  for (const run of [direct, remote]) {
+    expect(JSON.parse((await run(['jobs', 'show', id, '--json'])).out)).toMatchObject({
+      id,
+      state: 'running',
+      perSecond: 5,
+    })
+    const refused = await run(['replay', '--subscription', 'seen'])
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining(`job ${id} does this already`)])
+  }
+  expect((await remote(['jobs', 'cancel', id])).out).toContain('cancelling')
+  expect(JSON.parse((await direct(['jobs', 'show', id, '--json'])).out).cancelledBy).toContain('(token operator)')
+  const redrive = await remote(['jobs', 'redrive', '--subscription', 'seen', '--detach', '--json'])
+  expect(JSON.parse(redrive.out)).toMatchObject({ kind: 'redrive', subscription: 'seen' })
 })
 
 test('what can not be done is told in the same words and with the same exit code', async () => {

@@ -185,6 +185,14 @@ export async function checkGroups({ admin }: Cluster, config: Config): Promise<r
     if (state === undefined || state.members.length === 0) {
       return warn(`no ${role} is running (group ${group})`, `Start one: hooktide up --roles ${role}`)
     }
+    const idle = state.state === 'Stable' ? state.members.filter(({ partitions }) => partitions.length === 0).length : 0
+    if (idle > 0) {
+      const what = role === 'router' ? 'partitions of the events topics' : `lanes (${config.topics.lanes})`
+      return warn(
+        `${role}: ${idle} of ${plural(state.members.length, 'member')} are idle: there are not more ${what}`,
+        `Run fewer, or a larger maxInFlight each; docs/scaling.md.`,
+      )
+    }
     return good(`${role}: ${plural(state.members.length, 'member')}, ${state.state}`)
   })
 }

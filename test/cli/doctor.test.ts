@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Finding } from '../../src/cli/doctor-checks.ts'
+import { checkGroups, type Finding } from '../../src/cli/doctor-checks.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Cluster } from '../../src/operations/cluster.ts'
 import { realClock } from '../support/clock.ts'
 import { clusterOf, hooktide, ownWorld } from './support.ts'
 
@@ -94,4 +96,22 @@ test('a configuration with problems is all there is to say', async () => {
     ['configuration', 'fail'],
     ['configuration', 'fail'],
   ])
+})
+
+test('more deliverers than lanes: doctor says how many are idle, but not while a rebalance is under way', async () => {
+  const { config } = loadConfig({ env: { HOOKTIDE_TOPICS_LANES: '2' } })
+  const member = (id: string, lanes: number[]) => ({
+    ...{ id, clientId: id, host: 'h' },
+    partitions: lanes.map((partition) => ({ topic: 'webhooks.deliveries', partition })),
+  })
+  const found = async (state: string) => {
+    const members = [member('a', [0]), member('b', [1]), member('c', [])]
+    const groups = async () => [{ group: 'hooktide.deliverer', state, members }]
+    return (await checkGroups({ admin: { groups } } as unknown as Cluster, config))[1]
+  }
+  expect(await found('Stable')).toMatchObject({
+    state: 'warn',
+    message: 'deliverer: 1 of 3 members are idle: there are not more lanes (2)',
+  })
+  expect(await found('PreparingRebalance')).toMatchObject({ state: 'ok' })
 })

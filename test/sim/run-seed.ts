@@ -299,7 +299,7 @@ class Run {
           subscription: id,
           key: event.key,
           sequence: event.sequence,
-          ordered: ordering !== 'none' && !this.#reordered.has(id),
+          ordered: ordering !== 'none' && !this.#reordered.has(id) && ranks.get(`${id}/${event.name}`) !== null,
           ...(optional ? { optional } : {}),
           ...(ordering === 'subscription'
             ? { line: `${id} as a whole`, rank: ranks.get(`${id}/${event.name}`) ?? -1 }
@@ -315,17 +315,20 @@ class Run {
     })
   }
 
-  /** The order of a whole subscription is that of its first appearance in `deliveries`; what retention took counts last. */
-  #lineRanks(): Map<string, number> {
+  /**
+   * The order of a whole subscription is that of its first appearance in `deliveries`. Where retention took one appearance and
+   * another is left, either may count: that of what a lane had in memory, or of what its next owner read. Null: unknown.
+   */
+  #lineRanks(): Map<string, number | null> {
     const { broker } = this.#world
-    const ranks = new Map<string, number>()
-    const places = broker.committed('deliveries').map(({ record, offset, partition }) => ({
-      name: `${record?.headers['ht-sub']}/${record?.headers['ht-event']}`,
-      gone: broker.losses.some((l) => l.topic === 'deliveries' && l.partition === partition && offset < l.to),
-    }))
-    const still = new Set(places.filter(({ gone }) => !gone).map(({ name }) => name))
-    for (const { name, gone } of places) {
-      if (!ranks.has(name) && !(gone && still.has(name))) ranks.set(name, ranks.size)
+    const ranks = new Map<string, number | null>()
+    const lost = new Set<string>()
+    for (const { record, offset, partition } of broker.committed('deliveries')) {
+      const name = `${record?.headers['ht-sub']}/${record?.headers['ht-event']}`
+      const gone = broker.losses.some((l) => l.topic === 'deliveries' && l.partition === partition && offset < l.to)
+      if (!ranks.has(name)) ranks.set(name, ranks.size)
+      else if (lost.has(name)) ranks.set(name, null)
+      if (gone) lost.add(name)
     }
     return ranks
   }

@@ -78,6 +78,17 @@ test('from the subscription to the second sending: everything of an event by HTT
   })
   const health = await ask('GET', '/v1/subscriptions/hooked/health')
   expect(health.body).toMatchObject({ status: 'active', health: { failed: 1 } })
+
+  expect((await ask('GET', '/v1/nowhere/e-1')).status).toBe(404)
+  const { text: metrics } = await running.page('/metrics')
+  expect(metrics).toMatch(/^hooktide_api_requests_total\{route="POST \/v1\/events",status="2xx"\} 1$/m)
+  expect(metrics).toMatch(/^hooktide_api_requests_total\{route="unknown",status="4xx"\} 1$/m)
+  expect(metrics).toMatch(/^hooktide_api_request_seconds_count\{route="POST \/v1\/events"\} 1$/m)
+  expect(metrics).toMatch(/^hooktide_projector_lag \d+$/m)
+  expect(metrics).toMatch(/^hooktide_job_parts 0$/m)
+  // Routes are those of the table: no id, nothing of a path.
+  expect(metrics).not.toContain('e-1')
+  expect(metrics).not.toContain(id)
   await running.stop()
   await expect(ask('GET', '/v1/subscriptions')).rejects.toThrow()
 })

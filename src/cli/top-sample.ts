@@ -109,7 +109,7 @@ export function sampleOfStatus(status: Status): TopSample {
     maxInFlight: null,
     lanesConfigured: status.lanes.length,
     lanes: status.lanes.map(({ lane, owner, ready, oldestReadyMs, committed }) => ({
-      ...{ lane, owner, backlog: ready, oldestReadyAgeMs: oldestReadyMs ?? 0, done: committed },
+      ...{ lane, owner, backlog: ready, oldestReadyAgeMs: oldestReadyMs, done: committed },
     })),
     tiers: status.tiers.map(({ tier, depth, lowestDueMs }) => ({
       ...{ tier, waiting: depth, lowestDueInMs: lowestDueMs === null ? null : lowestDueMs - status.atMs },

@@ -84,6 +84,8 @@ test('every gauge of the vital signs is in an alert or on the dashboard, but for
   expect(vital.filter((name) => !shown.includes(name) && !notShown.has(name))).toEqual([])
 })
 
+const promtool = spawnSync('promtool', ['--version']).error === undefined
+
 describe('alerts', () => {
   test('each says what it is about, what to do, and where more is written', () => {
     const runbook = read('docs/operations.md')
@@ -111,7 +113,6 @@ describe('alerts', () => {
     expect(names(false)).toEqual(rules.map(({ alert }) => alert).sort())
   })
 
-  const promtool = spawnSync('promtool', ['--version']).error === undefined
   if (!promtool) console.warn('skipped: promtool is not installed (Debian: apt-get install prometheus)')
   test.skipIf(!promtool)('promtool takes the rules, and their unit tests pass', () => {
     const run = (...args: string[]) =>
@@ -139,7 +140,6 @@ describe('dashboard', () => {
     }
   })
 
-  const promtool = spawnSync('promtool', ['--version']).error === undefined
   if (!promtool) console.warn('skipped: the expressions of the dashboard are not parsed without promtool')
   test.skipIf(!promtool)('every expression of it is one that Prometheus can parse', () => {
     const rulesOf = panels

@@ -62,6 +62,8 @@ export class LaneIntake {
       this.#take(index, record, fresh, false)
     }
     tracker.pass(batch.nextOffset)
+    // The rest is only markers and gaps, but the consumer would not come back for them by itself.
+    if (tracker.next < batch.nextOffset) flow.truncated(index)
     if (index === 0) this.#parts.lines().passed()
   }
 

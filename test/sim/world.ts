@@ -312,12 +312,9 @@ export class World {
     if (broker.processes().some((process) => process.stalled)) return false
     if (Object.values(this.gauges()).some((value) => value !== 0)) return false
     const behind = (group: string, topic: string) =>
-      broker.logs(topic).some((log) => {
-        // A reader that has the last record need not have seen the marker behind it: nothing is left to commit then.
-        const last = log.history.findLast(({ record, txn }) => record !== null && txn?.state !== 'aborted')
-        const end = Math.min(log.end, (last?.offset ?? -1) + 1)
-        return end > log.start && (broker.group(group).committed(log).offset ?? 0) < end
-      })
+      broker
+        .logs(topic)
+        .some((log) => log.end > log.start && (broker.group(group).committed(log).offset ?? 0) < log.end)
     if (behind('routers', 'events')) return false
     if ([topics.deliveries, ...topics.tiers].some((topic) => behind('deliverers', topic))) return false
     return this.#linesOpen() === 0

@@ -31,6 +31,12 @@ export class PipelineHealth {
     this.#routedAtMs = clock.mono()
   }
 
+  /** Ms without a confirmation of our membership; null: it is confirmed, or there is none to confirm. */
+  get awayMs(): number | null {
+    const ageMs = this.#pipeline.leaseAgeMs()
+    return ageMs > this.#limits.leaseMs ? ageMs : null
+  }
+
   /** Asked by probes and, so that a stall is noticed without them, every few seconds. */
   check(): { ok: boolean; reasons: string[] } {
     const now = this.#clock.mono()
@@ -87,4 +93,12 @@ export class PipelineHealth {
     }
     return this.#routedAtMs
   }
+}
+
+/** Ready: started, and known to Kafka now. */
+export function readiness(phase: string, health: PipelineHealth | null): { ok: boolean; reasons: string[] } {
+  if (phase !== 'running') return { ok: false, reasons: [phase] }
+  const awayMs = health?.awayMs ?? null
+  if (awayMs === null) return { ok: true, reasons: [] }
+  return { ok: false, reasons: [`Kafka has not confirmed our membership for ${Math.round(awayMs / 1000)} s`] }
 }

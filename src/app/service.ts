@@ -17,7 +17,7 @@ import { decodeControl, decodeLaneState, decodeSecret, decodeSubscription } from
 import { masterKeysBehind, References } from '../secrets/references.ts'
 import { SealedSecrets } from '../secrets/sealed-secrets.ts'
 import { SigningSecrets } from '../secrets/signing-secrets.ts'
-import { PipelineHealth } from './health.ts'
+import { PipelineHealth, readiness } from './health.ts'
 import { kafkaOptions } from './kafka-options.ts'
 import { checkObjects, openObjects } from './object-store.ts'
 import { createOriginOf } from './origin-of.ts'
@@ -100,7 +100,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       port: config.observe.port,
       metrics: () => observer.metrics(),
       health: () => health?.check() ?? { ok: true, reasons: [phase] },
-      ready: () => ({ ok: phase === 'running', reasons: phase === 'running' ? [] : [phase] }),
+      ready: () => readiness(phase, health),
       clock,
       observer,
     })
@@ -257,7 +257,11 @@ async function openSecrets(
     askReader,
     apply(record) {
       const applied = sealed.apply(record)
-      if (!applied.ok) observer.log('error', 'secret.unreadable', { offset: record.offset, reason: applied.reason })
+      if (applied.ok) return
+      const { offset, key } = record
+      const remedy = 'Write it again: hooktide secrets put.'
+      const secretId = key?.toString() ?? null
+      observer.log('error', 'secret.unreadable', { secretId, offset, reason: applied.reason, remedy })
     },
   })
   undo.push(async () => {

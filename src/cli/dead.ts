@@ -94,6 +94,10 @@ export function deadCommand(context: CommandContext): Command {
         if (unreadable > 0) print(`${unreadable} left out: their headers can not be read`)
         if (cursor !== null) print(`Interrupted. Go on with --cursor ${cursor}`)
       }
+      if (ids.length > 0 && redriven < new Set(ids).size && !interrupted)
+        context.note(
+          `${new Set(ids).size - redriven} of the ${new Set(ids).size} ids given are no dead letters that could be sent: see \`hooktide dead show ID\`.`,
+        )
       if (interrupted || (ids.length > 0 && redriven < new Set(ids).size)) deps.setExitCode(exitCode.failed)
     })
 

@@ -106,7 +106,9 @@ export function checkSubscriptions(table: ReadonlyMap<string, Result<Subscriptio
   let counted = 0
   for (const [id, entry] of table) {
     if (!entry.ok) {
-      found.push(bad(`${id} can not be read: ${entry.reason}`, 'Write it again, or remove it.'))
+      const newer = entry.code === 'unknown-version'
+      const remedy = newer ? 'Upgrade this Hooktide; until then its deliveries wait.' : 'Write it again, or remove it.'
+      found.push(bad(`${id} can not be read: ${entry.reason}`, remedy))
       continue
     }
     counted++

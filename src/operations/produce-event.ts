@@ -51,7 +51,10 @@ export function eventRecord(
   const parsed = parseEvent(record, { topic: options.topic, partition: 0 }, options.limits)
   if (!parsed.ok) {
     throw new HooktideError('usage', `${where} would be rejected: ${parsed.reason}`, {
-      remedy: 'Give --type (or --type-from FIELD), or a body that says what it is.',
+      remedy:
+        parsed.code === 'too-large'
+          ? 'Send less, raise router.maxEventBytes, or set objects.directory or objects.s3 for larger bodies.'
+          : 'Give --type (or --type-from FIELD), or a body that says what it is.',
     })
   }
   const orderedBy = parsed.value.orderingKey

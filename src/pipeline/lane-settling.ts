@@ -92,7 +92,9 @@ export class Settling {
     const parts = rejectedRecord(record, at, why)
     const partition = this.#partition % this.#world.rejectedPartitions
     this.#ledger.move({ topic: this.#world.topics.rejected, partition, ...parts })
-    this.#world.observer.log('error', 'delivery.unreadable', { ...at, offset: record.offset, reason: why.reason })
+    const remedy = 'It stands in the rejected topic. Only Hooktide may write to this topic: find out who else does.'
+    const { offset } = record
+    this.#world.observer.log('error', 'delivery.unreadable', { ...at, offset, reason: why.reason, remedy })
   }
 }
 

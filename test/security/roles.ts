@@ -37,7 +37,7 @@ export const uses: Readonly<Record<Role, { readonly reads: readonly string[]; re
   },
   cli: {
     reads: ['subscriptions', 'secrets', 'control', 'deliveries', '{tier}', 'parked', 'dead', 'attempts', 'rejected'],
-    writes: ['{events}', 'subscriptions', 'secrets', 'control'],
+    writes: ['{events}', 'subscriptions', 'secrets', 'control', 'deliveries'],
   },
   admin: { reads: [], writes: [] },
 }

@@ -208,7 +208,9 @@ function early(
       const waits = (tiers.get(`${post.deliveryId} ${post.attempt - 1}`) ?? []).filter(
         (p) => p.appendedMs < post.startMs,
       )
-      const last = waits.sort((a, b) => b.appendedMs - a.appendedMs)[0]
+      waits.sort((a, b) => b.appendedMs - a.appendedMs)
+      // Who was put out of the group without a word may still start, for as long as its lease lasts, what it had before.
+      const last = zombie(faults, post) ? waits.at(-1) : waits[0]
       if (last === undefined) continue
       const { dueMs } = last.delivery
       const stepped = faults.some((f) => f.kind === 'jump' && f.process === post.process && f.atMs <= post.startMs)

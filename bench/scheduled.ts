@@ -32,7 +32,7 @@ export const scheduled: Scenario = {
             { name: 'retry-1h', delay: '1h' },
           ],
         },
-        retry: { maxAttempts: 4, base: '10ms', factor: 2, cap: '1s', retryAfterCap: '2h' },
+        retry: { maxAttempts: 4, base: '10ms', factor: 2, cap: '1s', retryAfterCap: '1m' },
         ...answering,
       })
       try {

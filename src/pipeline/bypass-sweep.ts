@@ -18,9 +18,9 @@ export class BypassSweep {
     this.#reader = reader
   }
 
-  wake(): void {
+  wake(delayMs = this.#lane.bypass.urgent ? soonMs : patientMs): void {
     if (this.#stopped || this.#reading || this.#timer !== null) return
-    this.#timer = this.#world.clock.after(this.#lane.bypass.urgent ? soonMs : patientMs, () => {
+    this.#timer = this.#world.clock.after(delayMs, () => {
       this.#timer = null
       void this.#read()
     })
@@ -37,6 +37,7 @@ export class BypassSweep {
     const { partition } = this.#lane
     const { topics, observer } = this.#world
     this.#reading = true
+    let retryMs: number | undefined
     try {
       const batch = await this.#reader.fetch({ topic: topics.deliveries, partition, from, maxBytes, maxWaitMs: 100 })
       if (this.#stopped) return
@@ -44,15 +45,18 @@ export class BypassSweep {
     } catch (error) {
       if (this.#stopped) return
       observer.log('warn', 'bypass.read_failed', { lane: partition, error: messageOf(error), code: codeOf(error) })
+      retryMs = failedMs
     } finally {
       this.#reading = false
     }
-    if (this.#lane.bypass.size > 0) this.wake()
+    if (this.#lane.bypass.size > 0) this.wake(retryMs)
   }
 }
 
 const soonMs = 5
 /** While others stand ahead in the log. */
 const patientMs = 250
+/** While the broker is away: not two hundred tries, and lines, a second. */
+const failedMs = 500
 /** Above what one batch can hold. */
 const maxBytes = 1024 * 1024

@@ -72,6 +72,8 @@ export async function runCampaign(campaign: Campaign, processes = Math.min(8, av
     child.send(share)
     return child
   })
+  /** Ended by us because another has found what was looked for; any other end by a signal is no result. */
+  const stopped = new Set<(typeof children)[number]>()
   await Promise.all(
     children.map(
       (child) =>
@@ -83,13 +85,17 @@ export async function runCampaign(campaign: Campaign, processes = Math.min(8, av
             total.timers += tally.timers
             total.failures.push(...tally.failures)
             if (campaign.stopAtFirst && tally.failures.length > 0)
-              for (const other of children) if (other !== child) other.kill()
+              for (const other of children) {
+                if (other === child) continue
+                stopped.add(other)
+                other.kill()
+              }
             resolve()
           })
           child.on('error', reject)
           child.on('exit', (code, signal) => {
-            if (code === 0 || signal !== null) resolve()
-            else reject(new Error(`a share of the campaign ended with ${code}`))
+            if (code === 0 || stopped.has(child)) resolve()
+            else reject(new Error(`a share of the campaign ended with ${code ?? signal}`))
           })
         }),
     ),

@@ -100,7 +100,7 @@ function analyse(profile: CpuProfile, [fromMs, toMs]: readonly [number, number])
       add(total, label, ms)
     }
   }
-  return { selfByFunction: top(self, 40), selfByFile: top(files, 30), totalByFunction: top(total, 50), busyMs }
+  return { selfByFunction: top(self, 60), selfByFile: top(files, 30), totalByFunction: top(total, 110), busyMs }
 }
 
 function top(map: ReadonlyMap<string, number>, count: number): Cost[] {

@@ -67,6 +67,25 @@ export function ownedRecord(record: InRecord): InRecord {
   return new OwnedRecord(record)
 }
 
+/**
+ * Small records share a piece of memory, as they come: a piece of its own for each costs more than copying into it, and the
+ * garbage collector counts every one. One that stays for long keeps at most a piece alive.
+ */
+const pieceBytes = 16_384
+let piece = Buffer.alloc(0)
+let pieceUsed = 0
+
+function owned(bytes: number): Buffer {
+  if (bytes > pieceBytes / 4) return Buffer.allocUnsafeSlow(bytes)
+  if (pieceUsed + bytes > piece.length) {
+    piece = Buffer.allocUnsafeSlow(pieceBytes)
+    pieceUsed = 0
+  }
+  const from = pieceUsed
+  pieceUsed += bytes
+  return piece.subarray(from, pieceUsed)
+}
+
 class OwnedRecord implements InRecord {
   readonly offset: number
   readonly timestampMs: number
@@ -84,7 +103,7 @@ class OwnedRecord implements InRecord {
     this.#headersFrom = (key?.length ?? 0) + (value?.length ?? 0)
     let bytes = this.#headersFrom
     for (const name of this.#names) bytes += 4 + (headers[name] as Buffer).length
-    this.#memory = Buffer.allocUnsafeSlow(bytes)
+    this.#memory = owned(bytes)
     this.key = key === null ? null : this.#own(key, 0)
     this.value = value === null ? null : this.#own(value, key?.length ?? 0)
     let at = this.#headersFrom

@@ -1,17 +1,15 @@
 import {
-  createHmac,
   createPrivateKey,
   createPublicKey,
-  createSecretKey,
-  type KeyObject,
   sign as signBytes,
   timingSafeEqual,
   verify as verifyBytes,
 } from 'node:crypto'
+import { HmacSha256 } from './hmac.ts'
 import { fail, ok, type Result } from './result.ts'
 import type { Secret } from './secret.ts'
 
-/** A key as the sender uses it (`SigningKey` of the ports). The key material is in node's `KeyObject`, which prints nothing. */
+/** A key as the sender uses it (`SigningKey` of the ports). The key material is in private fields, which print nothing. */
 export interface Key {
   readonly kind: 'v1' | 'v1a'
   /** Base64 of the signature over the parts one after another. */
@@ -43,7 +41,7 @@ function parseHmac(base64: string): Result<Key> {
   if (bytes === null) return fail('after whsec_ the secret must be padded standard base64')
   if (bytes.length < 24 || bytes.length > 64)
     return fail(`the secret has ${bytes.length} bytes; between 24 and 64 are needed (openssl rand -base64 32)`)
-  return ok(hmacKey(createSecretKey(bytes)))
+  return ok(hmacKey(bytes))
 }
 
 function parseEd25519(base64: string): Result<Key> {
@@ -61,15 +59,9 @@ function parseEd25519(base64: string): Result<Key> {
   return ok({ kind: 'v1a', sign: (content) => signBytes(null, joined(content), key).toString('base64') })
 }
 
-function hmacKey(key: KeyObject): Key {
-  return {
-    kind: 'v1',
-    sign(content) {
-      const hmac = createHmac('sha256', key)
-      for (const part of content) hmac.update(part)
-      return hmac.digest('base64')
-    },
-  }
+function hmacKey(bytes: Buffer): Key {
+  const hmac = new HmacSha256(bytes)
+  return { kind: 'v1', sign: (content) => hmac.base64(content) }
 }
 
 /** Why a `webhook-id` may not be used, null when it may. A dot would move the border between id and timestamp. */
@@ -97,7 +89,7 @@ export function bodySignature(key: Key, body: Buffer, prefix = 'sha256=', format
 /** An HMAC key that is the text itself, as older senders use it; no form is asked of it, only that it is there. */
 export function rawHmacKey(secret: Secret): Result<Key> {
   const text = secret.reveal()
-  return text === '' ? fail('the secret is empty') : ok(hmacKey(createSecretKey(Buffer.from(text, 'utf8'))))
+  return text === '' ? fail('the secret is empty') : ok(hmacKey(Buffer.from(text, 'utf8')))
 }
 
 /**

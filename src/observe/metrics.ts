@@ -1,11 +1,31 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import { catalogue, defaultBuckets, exportedName, type MetricEntry } from './catalogue.ts'
+import { Children } from './children.ts'
 import { redact } from './redact.ts'
 
 /** Different values one label may take before the rest is `other`: a metric must never grow with the traffic. */
 const maxLabelValues = 100
 const maxLabelChars = 80
 const maxChildren = 5_000
+
+/** Thousands a second: what is counted waits here until somebody looks. */
+interface Count {
+  readonly child: Counter.Internal
+  n: number
+}
+
+/** As `Count`; in a row they cost a fraction of one by one. */
+interface Times {
+  readonly child: Histogram.Internal<string>
+  readonly seconds: number[]
+}
+
+const mostWaiting = 250
+
+function observe({ child, seconds }: Times): void {
+  for (const value of seconds) child.observe(value)
+  seconds.length = 0
+}
 
 export type Labels = Readonly<Record<string, string>>
 
@@ -18,9 +38,11 @@ export class Metrics {
   readonly #counters = new Map<string, Counter>()
   readonly #timers = new Map<string, Histogram>()
   readonly #labelValues = new Map<string, Set<string>>()
-  /** By raw labels: cleaning and hashing them costs more than counting. */
-  readonly #counterChildren = new Map<string, Counter.Internal>()
-  readonly #timerChildren = new Map<string, Histogram.Internal<string>>()
+  readonly #counts = new Map<string, Children<Count>>()
+  readonly #times = new Map<string, Children<Times>>()
+  /** What waits for the next `text`. */
+  readonly #uncounted = new Set<Count>()
+  readonly #unobserved = new Set<Times>()
 
   constructor(options: { readonly processMetrics: boolean }) {
     if (options.processMetrics) collectDefaultMetrics({ register: this.registry })
@@ -37,13 +59,19 @@ export class Metrics {
     const entry = catalogue[name]
     if (entry?.kind !== 'counter') return this.#unknown()
     if (!(n >= 0) || !Number.isFinite(n)) return true
-    const key = keyOf(name, entry, labels)
-    let child = this.#counterChildren.get(key)
-    if (child === undefined) {
-      child = this.#counter(name, entry).labels(this.#bounded(name, entry, labels))
-      if (this.#counterChildren.size < maxChildren) this.#counterChildren.set(key, child)
+    let known = this.#counts.get(name)
+    if (known === undefined) {
+      known = new Children(entry, maxChildren)
+      this.#counts.set(name, known)
     }
-    child.inc(n)
+    let count = known.get(labels)
+    if (count === undefined) {
+      count = { child: this.#counter(name, entry).labels(this.#bounded(name, entry, labels)), n: 0 }
+      known.set(labels, count)
+      count.child.inc(0)
+    }
+    count.n += n
+    this.#uncounted.add(count)
     return true
   }
 
@@ -51,14 +79,31 @@ export class Metrics {
     const entry = catalogue[name]
     if (entry?.kind !== 'timer') return this.#unknown()
     if (!Number.isFinite(ms)) return true
-    const key = keyOf(name, entry, labels)
-    let child = this.#timerChildren.get(key)
-    if (child === undefined) {
-      child = this.#timer(name, entry).labels(this.#bounded(name, entry, labels))
-      if (this.#timerChildren.size < maxChildren) this.#timerChildren.set(key, child)
+    let known = this.#times.get(name)
+    if (known === undefined) {
+      known = new Children(entry, maxChildren)
+      this.#times.set(name, known)
     }
-    child.observe(Math.max(0, ms) / 1000)
+    let times = known.get(labels)
+    if (times === undefined) {
+      times = { child: this.#timer(name, entry).labels(this.#bounded(name, entry, labels)), seconds: [] }
+      known.set(labels, times)
+    }
+    if (times.seconds.push(Math.max(0, ms) / 1000) >= mostWaiting) observe(times)
+    else this.#unobserved.add(times)
     return true
+  }
+
+  /** In the exposition format. */
+  text(): Promise<string> {
+    for (const count of this.#uncounted) {
+      count.child.inc(count.n)
+      count.n = 0
+    }
+    this.#uncounted.clear()
+    for (const times of this.#unobserved) observe(times)
+    this.#unobserved.clear()
+    return this.registry.metrics()
   }
 
   #unknown(): false {
@@ -113,10 +158,4 @@ export class Metrics {
     }
     return bounded
   }
-}
-
-function keyOf(name: string, entry: MetricEntry, labels: Labels): string {
-  let key = name
-  for (const label of entry.labels ?? []) key += `\0${labels[label] ?? ''}`
-  return key
 }

@@ -124,8 +124,13 @@ export class Attempter {
   }
 
   /** Every key whose window holds now; null when none can be had. */
-  #keys(subscription: Subscription): SigningKey[] | null {
+  #keys(subscription: Subscription): readonly SigningKey[] | null {
     const now = this.#deps.clock.now()
+    const [only] = subscription.secrets
+    if (only !== undefined && subscription.secrets.length === 1) {
+      const known = holds(only, now) ? this.#deps.secrets.keys(only.ref) : null
+      return known === null || known.length === 0 ? null : known
+    }
     const keys: SigningKey[] = []
     for (const secret of subscription.secrets) {
       if (holds(secret, now)) keys.push(...(this.#deps.secrets.keys(secret.ref) ?? []))

@@ -3,6 +3,13 @@ import type { CircuitMark } from '../core/lane-state.ts'
 import type { FailureClass, Reply } from '../core/outcome.ts'
 import type { Clock, Observer } from '../ports.ts'
 
+export interface Change {
+  readonly circuit: string
+  readonly mark: CircuitMark | null
+}
+
+const unchanged: readonly Change[] = []
+
 export interface CircuitsDeps {
   readonly clock: Clock
   readonly observer: Observer
@@ -41,8 +48,10 @@ export class Circuits {
   }
 
   /** Returns what changed, to be written down: a mark, or null for a circuit that closed. */
-  ended(subscriptionId: string, origin: string, reply: Reply): { circuit: string; mark: CircuitMark | null }[] {
-    const changes: { circuit: string; mark: CircuitMark | null }[] = []
+  ended(subscriptionId: string, origin: string, reply: Reply): readonly Change[] {
+    // A healthy world has no circuits, and an answer below 500 makes none.
+    if (this.#circuits.size === 0 && reply.t === 'response' && subscriptionVerdict(reply) === 'ok') return unchanged
+    const changes: Change[] = []
     for (const [key, verdict] of [
       [subscriptionKey(subscriptionId), subscriptionVerdict(reply)],
       [originKey(origin), originVerdict(reply)],

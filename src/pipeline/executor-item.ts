@@ -6,16 +6,24 @@ export interface Item {
   readonly cost: number
   readonly work: Work
   readonly retry: boolean
+  /** What no two open POSTs may share: the delivery, and in order its line. */
+  readonly gates: readonly string[]
 }
 
 export function itemOf(work: Work): Item {
-  return { flow: work.delivery.subscriptionId, cost: cost(work), work, retry: work.source !== 'deliveries' }
+  return {
+    flow: work.delivery.subscriptionId,
+    cost: cost(work),
+    work,
+    retry: work.source !== 'deliveries',
+    gates: gatesOf(work),
+  }
 }
 
 /** What a turn of the round robin may spend; a small body costs what the request around it does. */
 export const quantumBytes = 16_384
 
-export function gatesOf({ delivery, line }: Work): readonly string[] {
+function gatesOf({ delivery, line }: Work): readonly string[] {
   return line?.ordered === true ? [delivery.id, line.key] : [delivery.id]
 }
 

@@ -1,7 +1,8 @@
 import { FairQueue } from '../core/fair-queue.ts'
 import type { Clock } from '../ports.ts'
-import { gatesOf, type Item, itemOf, quantumBytes } from './executor-item.ts'
+import { type Item, itemOf, quantumBytes } from './executor-item.ts'
 import { HeldWorks } from './held-works.ts'
+import { OriginSlots } from './origin-slots.ts'
 import { type Paced, Paces } from './paces.ts'
 import { SlowShare } from './slow-share.ts'
 import type { Work } from './work.ts'
@@ -41,8 +42,8 @@ export class Executor {
   readonly #first = new FairQueue<Item>(quantumBytes)
   readonly #retry = new FairQueue<Item>(quantumBytes)
   readonly #perSubscription = new Map<string, number>()
-  readonly #perOrigin = new Map<string, { open: number; waiting: Set<string> }>()
-  readonly #open = new Map<Work, { origin: string | null; retry: boolean; gates: readonly string[] }>()
+  readonly #origins: OriginSlots
+  readonly #open = new Map<Work, { origin: string | null; item: Item }>()
   /**
    * Deliveries and ordered lines with an open POST. A lane that was lost and came back repeats what was open: not before
    * the POST of its former epoch has ended here, or one delivery has two, or an ordered line does.
@@ -72,6 +73,7 @@ export class Executor {
   ) {
     this.#limits = limits
     this.#clock = clock
+    this.#origins = new OriginSlots(limits.maxPerOrigin, (subscriptionId) => this.#wake(subscriptionId))
     this.#slow = new SlowShare(limits.maxInFlight)
     this.#paces = new Paces(clock, limits.maxPerOriginPerSecond, (subscriptionId) => this.wake(subscriptionId))
     this.#target = target
@@ -150,18 +152,21 @@ export class Executor {
     if (entry === undefined) return
     this.#completed++
     this.#open.delete(work)
-    for (const gate of entry.gates) this.#gates.delete(gate)
+    for (const gate of entry.item.gates) this.#gates.delete(gate)
     this.#openBytes -= work.bytes
-    if (entry.retry) this.#openRetries--
+    if (entry.item.retry) this.#openRetries--
     const subscriptionId = work.delivery.subscriptionId
     const left = (this.#perSubscription.get(subscriptionId) ?? 1) - 1
     if (left === 0) this.#perSubscription.delete(subscriptionId)
     else this.#perSubscription.set(subscriptionId, left)
     const room = this.#slow.ended(subscriptionId, work, this.#clock.mono())
+    // First who waits for the origin, then who had the place: one look at the queue serves both.
+    const { origin } = entry
+    if (origin !== null) this.#origins.leave(origin)
     this.#wake(subscriptionId)
     this.pump()
+    if (origin !== null) while (!this.#suspended && this.#origins.again(origin)) this.pump()
     if (room) this.#offerRoom()
-    if (entry.origin !== null) this.#leaveOrigin(entry.origin)
   }
 
   /** Takes back what waits here of an owner (of one subscription, if given). Open POSTs end by themselves. */
@@ -180,11 +185,7 @@ export class Executor {
 
   resume(): void {
     this.#suspended = false
-    for (const [origin, entry] of this.#perOrigin) {
-      for (const subscriptionId of entry.waiting) this.#wake(subscriptionId)
-      entry.waiting.clear()
-      if (entry.open === 0) this.#perOrigin.delete(origin)
-    }
+    this.#origins.wakeAll()
     this.pump()
   }
 
@@ -227,16 +228,12 @@ export class Executor {
   }
 
   readonly #may = (item: Item): 'run' | 'set-aside' => {
-    for (const gate of gatesOf(item.work)) if (this.#gates.has(gate)) return 'set-aside'
+    for (const gate of item.gates) if (this.#gates.has(gate)) return 'set-aside'
     const target = this.#target(item.flow)
     if (target === null) return 'run'
     if ((this.#perSubscription.get(item.flow) ?? 0) >= Math.min(target.maxInFlight, this.#limits.maxPerSubscription))
       return 'set-aside'
-    const origin = this.#perOrigin.get(target.origin)
-    if (origin !== undefined && origin.open >= this.#limits.maxPerOrigin) {
-      origin.waiting.add(item.flow)
-      return 'set-aside'
-    }
+    if (!this.#origins.allows(target.origin, item.flow)) return 'set-aside'
     if (target.ready?.() === false) return 'set-aside'
     if (!this.#slow.allows(item.flow, this.#clock.mono())) return 'set-aside'
     return this.#paces.allows(item.flow, item.work.owner, target) ? 'run' : 'set-aside'
@@ -254,17 +251,12 @@ export class Executor {
     this.#slow.started(item.flow, work, this.#clock.mono())
     if (target !== null) this.#paces.take(item.flow, work.owner, target)
     const origin = target?.origin ?? null
-    const gates = gatesOf(work)
-    for (const gate of gates) this.#gates.add(gate)
-    this.#open.set(work, { origin, retry: item.retry, gates })
+    for (const gate of item.gates) this.#gates.add(gate)
+    this.#open.set(work, { origin, item })
     this.#openBytes += work.bytes
     if (item.retry) this.#openRetries++
     this.#perSubscription.set(item.flow, (this.#perSubscription.get(item.flow) ?? 0) + 1)
-    if (origin !== null) {
-      const entry = this.#perOrigin.get(origin)
-      if (entry === undefined) this.#perOrigin.set(origin, { open: 1, waiting: new Set() })
-      else entry.open++
-    }
+    if (origin !== null) this.#origins.take(origin)
     this.#run(work)
   }
 
@@ -275,20 +267,6 @@ export class Executor {
       if (next === null) return
       this.wake(next)
     }
-  }
-
-  #leaveOrigin(origin: string): void {
-    const entry = this.#perOrigin.get(origin)
-    if (entry === undefined) return
-    entry.open--
-    // One that is woken may find nothing to start (its own cap): then the place is the next one's.
-    while (entry.waiting.size > 0 && entry.open < this.#limits.maxPerOrigin && !this.#suspended) {
-      const [next] = entry.waiting as Set<string> & Iterable<string>
-      entry.waiting.delete(next as string)
-      this.#wake(next as string)
-      this.pump()
-    }
-    if (entry.open === 0 && entry.waiting.size === 0) this.#perOrigin.delete(origin)
   }
 
   #wake(subscriptionId: string): void {

@@ -1,4 +1,4 @@
-import { type Attempt, excerptText, loggableUrl } from '../core/attempt.ts'
+import { type Attempt, encodeAttempt, excerptText, loggableUrl } from '../core/attempt.ts'
 import { deadHeader, encodeOrigin, lineHeader, movedHeaders } from '../core/delivery.ts'
 import type { Outcome, Reply } from '../core/outcome.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
@@ -80,7 +80,7 @@ export function toAttempt(
     dueMs: settlement.t === 'scheduled' ? settlement.dueMs : null,
     excerpt: reply?.t === 'response' && reply.excerpt.length > 0 ? excerptText(reply.excerpt) : '',
     url: loggableUrl(facts.url),
-    ...(isSubstituted(delivery, facts.url) ? { urlChanged: true } : {}),
+    urlChanged: isSubstituted(delivery, facts.url) ? true : undefined,
     lane,
     origin: encodeOrigin(delivery.origin),
   }
@@ -88,7 +88,7 @@ export function toAttempt(
     topic,
     partition: lane,
     key: delivery.subscriptionId,
-    value: Buffer.from(JSON.stringify(value)),
+    value: encodeAttempt(value),
     headers: emptyHeaders,
   }
 }

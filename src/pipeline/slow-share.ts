@@ -33,7 +33,7 @@ export class SlowShare {
   allows(subscriptionId: string, nowMs: number): boolean {
     const state = this.#states.get(subscriptionId)
     if (state?.quick === true) {
-      const [oldestMs] = state.open.values()
+      const oldestMs = state.open.values().next().value
       if (oldestMs === undefined || nowMs - oldestMs < slowMs) return true
       state.quick = false
       this.#slowOpen += state.open.size

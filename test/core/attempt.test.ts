@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { excerptText, loggableUrl } from '../../src/core/attempt.ts'
+import { type Attempt, encodeAttempt, excerptText, loggableUrl } from '../../src/core/attempt.ts'
 
 describe('excerpt', () => {
   test.each([
@@ -34,4 +34,51 @@ test.each([
   ['not a url', 'invalid-url'],
 ])('what may be logged of %s', (url, shown) => {
   expect(loggableUrl(url)).toBe(shown)
+})
+
+test('the encoded record is what JSON.stringify makes of it, whatever stands in its texts', () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('"', '\\', '\u2028', '\ud800', '\n', 'ok'),
+  )
+  const maybe = fc.oneof(fc.constant(null), text)
+  const count = fc.nat()
+  fc.assert(
+    fc.property(
+      fc.tuple(text, text, text, text, text, text, text, text),
+      fc.tuple(maybe, count, count, fc.boolean()),
+      ([deliveryId, subscriptionId, tenant, eventId, eventType, excerpt, url, origin], [error, n, dueMs, changed]) => {
+        const attempt: Attempt = {
+          ...{
+            v: 1,
+            deliveryId,
+            subscriptionId,
+            tenant,
+            eventId,
+            eventType,
+            attempt: n,
+            startedAtMs: n,
+            durationMs: n,
+          },
+          ...{
+            status: changed ? 200 : null,
+            error,
+            errorClass: changed ? 'timeout' : null,
+            outcome: changed ? null : 'delivered',
+          },
+          ...{
+            settlement: 'done',
+            dueMs: changed ? dueMs : null,
+            excerpt,
+            url,
+            urlChanged: changed || undefined,
+            lane: n,
+            origin,
+          },
+        }
+        expect(encodeAttempt(attempt).toString()).toBe(Buffer.from(JSON.stringify(attempt)).toString())
+      },
+    ),
+  )
 })

@@ -27,6 +27,7 @@ const kinds: Partial<Record<ErrorCode, Kind>> = {
   'not-found': { status: 404, title: 'Not found' },
   'subscription.unknown': { status: 404, title: 'Not found' },
   conflict: { status: 409, title: 'It does not fit what is there' },
+  'subscription.unreadable': { status: 409, title: 'It does not fit what is there' },
   'check.failed': { status: 409, title: 'It does not fit what is there' },
   'precondition.failed': { status: 412, title: 'It was changed since' },
   'record.too-large': { status: 413, title: 'Too large' },

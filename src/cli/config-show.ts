@@ -60,4 +60,4 @@ Examples:
   hooktide config show                        what is in force here
   hooktide config show --defaults > hooktide.yaml
   KAFKA_BROKERS=kafka-1:9092 hooktide config show --json
-Exit codes: 0 all right, 1 the configuration has problems (all are printed), 2 wrong usage`
+Exit codes: 0 all right, 1 it failed, 2 wrong input: here also a configuration with problems (all are printed)`

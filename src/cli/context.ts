@@ -2,7 +2,7 @@ import { type Config, type LoadedConfig, loadConfig } from '../config.ts'
 import type { Cluster } from '../operations/cluster.ts'
 import type { Operations } from '../operations/contract.ts'
 import type { CliDeps } from './deps.ts'
-import { type GlobalOptions, openOperations } from './open-operations.ts'
+import { apiUrl, type GlobalOptions, openOperations } from './open-operations.ts'
 
 /** What every command has: the edge, the configuration of this call, a cluster when it wants one. */
 export interface CommandContext {
@@ -13,6 +13,8 @@ export interface CommandContext {
   withCluster<T>(run: (cluster: Cluster, config: Config) => Promise<T>): Promise<T>
   /** What operators do: through the API of --api-url, else on Kafka itself. */
   withOperations<T>(run: (operations: Operations) => Promise<T>): Promise<T>
+  /** Do operations go through an API? */
+  throughApi(): boolean
   print(text: string): void
   printJson(value: unknown): void
   /** A line for people on stderr, so that stdout stays clean for pipes. */
@@ -36,6 +38,7 @@ export function createContext(deps: CliDeps, globals: () => GlobalOptions): Comm
       }
     },
     withOperations: (run) => openOperations(context, globals(), run),
+    throughApi: () => apiUrl(deps, globals()) !== undefined,
     print: (text) => deps.stdout.write(`${text}\n`),
     printJson: (value) => deps.stdout.write(`${JSON.stringify(value, null, 2)}\n`),
     note: (text) => deps.stderr.write(`${text}\n`),

@@ -51,7 +51,7 @@ export function controlCommand(context: CommandContext): Command {
   return control
 }
 
-const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong input'
 const examples = {
   all: `
 Examples:

@@ -104,7 +104,7 @@ export function deadCommand(context: CommandContext): Command {
   return dead
 }
 
-const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong input'
 const examples = {
   all: `
 Examples:
@@ -125,5 +125,5 @@ Examples:
   hooktide dead redrive --subscription billing --since 1d --rate 50
   hooktide dead redrive msg_Q1… msg_x7…
 A second run sends them again, under the same ids: dead letters stay until retention takes them.
-Exit codes: 0 done; 1 it failed, was interrupted, or an id was not found; 2 wrong usage`,
+Exit codes: 0 done; 1 it failed, was interrupted, or an id was not found; 2 wrong input`,
 }

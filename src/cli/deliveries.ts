@@ -153,7 +153,7 @@ function storyText(story: StoryJson, nowMs: number): string {
   return lines.map(oneLine).join('\n')
 }
 
-const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong input'
 const examples = {
   all: `
 Examples:

@@ -20,4 +20,4 @@ const examples = `
 Examples:
   hooktide demo                     starts a local broker when KAFKA_BROKERS is not set
   hooktide demo --events 2000 --json
-Exit codes: 0 everything delivered, in order, signed; 1 not; 2 wrong usage`
+Exit codes: 0 everything delivered, in order, signed; 1 not; 2 wrong input`

@@ -107,4 +107,4 @@ Examples:
   hooktide doctor
   hooktide doctor --config /etc/hooktide.yaml --json | jq '.findings[] | select(.state != "ok")'
 It writes a few tombstones to the control topic, to compare clocks.
-Exit codes: 0 nothing failed (warnings may be there), 1 something failed, 2 wrong usage`
+Exit codes: 0 nothing failed (warnings may be there), 1 something failed (here also the configuration), 2 wrong input`

@@ -67,16 +67,16 @@ const examples = {
 Examples:
   hooktide endpoints check https://example.com/hook
   hooktide endpoints check https://example.com/hook --connect
-Exit codes: 0 allowed or verified, 1 blocked, unknown, no connection or not verified, 2 wrong usage`,
+Exit codes: 0 allowed or verified, 1 blocked, unknown, no connection or not verified, 2 wrong input`,
   verify: `
 Examples:
   hooktide endpoints verify billing
   hooktide endpoints verify billing orders --json
-Exit codes: 0 the challenge came back from each of them, 1 it did not, 2 wrong usage`,
+Exit codes: 0 the challenge came back from each of them, 1 it did not, 2 wrong input`,
   check: `
 Examples:
   hooktide endpoints check https://example.com/hook
   hooktide endpoints check http://localhost:9000/ --json
   hooktide endpoints check https://example.com/hook --connect      certificate trouble is named
-Exit codes: 0 allowed; 1 blocked, not resolvable or, with --connect, no connection; 2 wrong usage`,
+Exit codes: 0 allowed; 1 blocked, not resolvable or, with --connect, no connection; 2 wrong input`,
 }

@@ -79,4 +79,4 @@ Examples:
 Nothing can be taken out of the middle of a log: topics that are not compacted hold what they hold until their
 retention takes it, and a state that is rebuilt before then shows it again. Deliveries that still wait for an erased
 subscription are cancelled; when they are, run it once more. Producers' own topics are theirs.
-Exit codes: 0 done, 1 it failed, 2 wrong usage`
+Exit codes: 0 done, 1 it failed, 2 wrong input`

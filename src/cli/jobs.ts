@@ -110,7 +110,7 @@ export function jobsCommand(context: CommandContext): Command {
   return jobs
 }
 
-const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong input'
 const examples = {
   all: `
 Examples:
@@ -134,5 +134,5 @@ What is written already goes its way. A replay until live ends where it is: what
 Examples:
   hooktide jobs redrive --subscription billing --since 1d --rate 50
   hooktide jobs redrive --last-error timeout --since 2h --until 1h --detach
-Exit codes: 0 done; 1 it failed, was cancelled or interrupted; 2 wrong usage`,
+Exit codes: 0 done; 1 it failed, was cancelled or interrupted; 2 wrong input`,
 }

@@ -102,7 +102,7 @@ function choice(line: readonly string[], { subscription, key }: Choice): LineCho
 }
 
 const codes =
-  '\nEvery instance obeys within a second, and after a restart.\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+  '\nEvery instance obeys within a second, and after a restart.\nExit codes: 0 done, 1 it failed or was not found, 2 wrong input'
 const examples = {
   all: `
 Examples:

@@ -155,4 +155,4 @@ Examples:
   hooktide listen --status 429 --retry-after 5
   hooktide listen --delay 2s --hang-up
   hooktide listen --json --requests 100 > received.ndjson
-Exit codes: 0 ended as asked; 1 a signature was missing or wrong, or it could not listen; 2 wrong usage`
+Exit codes: 0 ended as asked; 1 a signature was missing or wrong, or it could not listen; 2 wrong input`

@@ -51,4 +51,4 @@ Examples:
   hooktide objects clean --older-than 120d --json
 Only keys that begin with a day (2026-12-01/…) are looked at: what producers store under other keys is theirs. What is
 sent again from the dead letters or replayed points to the body of its day: clean later than you may want to do that.
-Exit codes: 0 done, 1 it failed, 2 wrong usage`
+Exit codes: 0 done, 1 it failed, 2 wrong input`

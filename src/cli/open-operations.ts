@@ -26,7 +26,7 @@ export async function openOperations<T>(
   run: (operations: Operations) => Promise<T>,
 ): Promise<T> {
   const { deps } = context
-  const url = options.apiUrl ?? (deps.env.HOOKTIDE_URL || undefined)
+  const url = apiUrl(deps, options)
   if (url !== undefined) return run(remoteOperations(await api(deps, url, options.tokenRef)))
   return context.withCluster(async ({ kafka, admin }, config) => {
     const names = topicNames(config)
@@ -48,6 +48,10 @@ export async function openOperations<T>(
       await state?.close()
     }
   })
+}
+
+export function apiUrl({ env }: CliDeps, options: GlobalOptions): string | undefined {
+  return options.apiUrl ?? (env.HOOKTIDE_URL || undefined)
 }
 
 async function api(deps: CliDeps, url: string, tokenRef: string | undefined) {

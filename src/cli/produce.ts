@@ -22,6 +22,7 @@ interface Options {
   readonly idFrom?: string
   readonly keyFrom?: string
   readonly data?: string
+  readonly empty?: boolean
   readonly ndjson?: boolean
   readonly count?: number
   readonly rate?: number
@@ -35,6 +36,7 @@ export function produceCommand(context: CommandContext): Command {
     .description('Write events to the events topic')
     .argument('[file]', 'the body; - or nothing: stdin')
     .option('--data <text>', 'the body, instead of a file')
+    .option('--empty', 'an event without a body, on purpose')
     .option('--ndjson', 'one event per line')
     .option('--type <type>', 'event type; without it the body must be an envelope with "type"')
     .option('--id <id>', 'event id; repeated events get -1, -2, … behind it')
@@ -51,7 +53,7 @@ export function produceCommand(context: CommandContext): Command {
     .addHelpText('after', examples)
     .action(async (file: string | undefined, options: Options) => {
       check(file, options)
-      if (options.data === undefined && (file ?? '-') === '-' && deps.stdin.isTTY === true)
+      if (options.data === undefined && options.empty !== true && (file ?? '-') === '-' && deps.stdin.isTTY === true)
         context.note('Reading from the keyboard; end with Ctrl-D.')
       await context.withOperations(async (ops) => {
         const target = await ops.events.open(options.topic ?? null)
@@ -67,6 +69,7 @@ export function produceCommand(context: CommandContext): Command {
           await target.close()
         }
         const { sent, elapsedMs, ranges } = sender
+        if (sent === 0 && !deps.signal.aborted) throw noEvents(file, options)
         const perSecond = Math.round((sent * 1000) / Math.max(1, elapsedMs))
         const partitions = ranges.map(({ partition, first, count }) => ({ partition, firstOffset: first, count }))
         if (options.json === true)
@@ -87,6 +90,8 @@ function check(file: string | undefined, options: Options): void {
     throw new HooktideError('usage', message, { remedy: 'See `hooktide produce --help`.' })
   }
   if (file !== undefined && options.data !== undefined) refuse('--data and a file were both given')
+  if (options.empty === true && (file ?? options.data ?? options.ndjson) !== undefined)
+    refuse('--empty and a body were both given')
   if (options.type !== undefined && options.typeFrom !== undefined) refuse('--type and --type-from were both given')
   if (options.key !== undefined && options.keyFrom !== undefined) refuse('--key and --key-from were both given')
   if (options.id !== undefined && options.idFrom !== undefined) refuse('--id and --id-from were both given')
@@ -102,7 +107,9 @@ async function* events(
 ): AsyncGenerator<OutRecord> {
   const count = options.count ?? null
   if (options.ndjson !== true) {
-    const body = options.data === undefined ? await readBytes(deps, file ?? '-') : Buffer.from(options.data)
+    const given = options.empty === true ? '' : options.data
+    const body = given === undefined ? await readBytes(deps, file ?? '-') : Buffer.from(given)
+    if (body.length === 0 && options.empty !== true) throw noBody(file, options)
     const total = count ?? 1
     const isLarge = body.length > event.limits.maxBytes
     const objects = isLarge && maxLargeBytes === null ? deps.objects(load().config) : null
@@ -127,6 +134,23 @@ async function* events(
     const line = kept[n % kept.length] as Buffer
     yield eventRecord(line, event, n++, true, 'a line')
   }
+}
+
+function nameOf(file: string | undefined, { data }: Options): string {
+  return data !== undefined ? '--data' : file === undefined || file === '-' ? 'stdin' : file
+}
+
+/** A pipe whose first command failed looks like this: an event that nobody meant would go out to every subscription. */
+function noBody(file: string | undefined, options: Options): HooktideError {
+  return new HooktideError('usage', `${nameOf(file, options)} is empty: nothing was written`, {
+    remedy: 'Give --empty for an event without a body.',
+  })
+}
+
+function noEvents(file: string | undefined, options: Options): HooktideError {
+  return new HooktideError('usage', `0 events: ${nameOf(file, options)} holds no line`, {
+    remedy: 'Write one event per line.',
+  })
 }
 
 async function* oneChunk(text: string): AsyncGenerator<Buffer> {
@@ -160,4 +184,5 @@ Examples:
   hooktide produce --ndjson --type-from kind events.ndjson
   hooktide produce --type report.made report.json         larger than a record: into the object store, if there is one
   hooktide produce --type ping --data '{}' --count 10000 --rate 500
-Exit codes: 0 written and acknowledged, 1 it failed or nothing was written, 2 wrong usage`
+  hooktide produce --type ping --empty                     an event without a body
+Exit codes: 0 written and acknowledged, 1 it failed or was ended before anything was written, 2 wrong input`

@@ -124,4 +124,5 @@ Examples:
   hooktide up                                run the service
   hooktide produce --type order.created --data '{"id":1}'
   hooktide status --watch
-Exit codes: 0 all right, 1 it failed or is not as it should be, 2 wrong usage`
+Exit codes: 0 all right, 1 it failed or is not as it should be, 2 wrong input (arguments,
+configuration, a file), 70 a fault of Hooktide`

@@ -43,4 +43,4 @@ Examples:
   hooktide rehearse --events 50000 --json
 Uses the configuration and the cluster as they are, with topics and groups of its own: what is live is not touched,
 but shares the brokers. It needs the rights of \`topics apply\` on topics that begin with "rehearse.".
-Exit codes: 0 all checks held, 1 one did not, 2 wrong usage`
+Exit codes: 0 all checks held, 1 one did not, 2 wrong input`

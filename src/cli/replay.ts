@@ -108,4 +108,4 @@ Examples:
   hooktide replay --subscription billing --from webhooks.events/0=1200,webhooks.events/3=80
   hooktide replay --subscription billing --shadow --filter '{"type": ["order.paid"]}'
 The service works it (role router); interrupted, this command ends and the job goes on.
-Exit codes: 0 done; 1 it failed, was cancelled or interrupted; 2 wrong usage`
+Exit codes: 0 done; 1 it failed, was cancelled or interrupted; 2 wrong input`

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { HooktideError } from '../core/error.ts'
 import type { CliDeps } from './deps.ts'
-import { exitCode } from './exit-code.ts'
+import { exitCode, exitCodeOf } from './exit-code.ts'
 import { buildProgram } from './program.ts'
 
 /**
@@ -20,7 +20,7 @@ export async function runCli(args: readonly string[], deps: CliDeps): Promise<vo
     }
     const debug = program.opts<{ debug?: boolean }>().debug === true || args.includes('--debug')
     deps.stderr.write(errorText(error, debug))
-    deps.setExitCode(error instanceof HooktideError && error.code === 'usage' ? exitCode.usage : exitCode.failed)
+    deps.setExitCode(exitCodeOf(error))
   }
 }
 

@@ -106,7 +106,7 @@ async function readSecret(stdin: AsyncIterable<Buffer | string>): Promise<Secret
   })
 }
 
-const codes = '\nExit codes: 0 done, 1 it failed, 2 wrong usage'
+const codes = '\nExit codes: 0 done, 1 it failed, 2 wrong input'
 const examples = {
   all: `
 Examples:

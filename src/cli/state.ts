@@ -159,24 +159,25 @@ const examples = {
 Examples:
   hooktide state status
   hooktide state rebuild
-  hooktide state verify`,
+  hooktide state verify
+Exit codes: 0 done, 1 it failed or differs, 2 wrong input`,
   status: `
 Examples:
   hooktide state status
   hooktide state status --json | jq .behind
-Exit codes: 0 done, 1 there is no state or no broker, 2 wrong usage`,
+Exit codes: 0 done, 1 there is no state or no broker, 2 wrong input`,
   rebuild: `
 Examples:
   hooktide state rebuild
   hooktide state rebuild --json
 It reads the log and writes nothing but the new state; nothing is delivered. Projectors and open questions go
 over to it by themselves. Ended by a signal, the live state is as it was.
-Exit codes: 0 done, 1 it failed, 2 wrong usage`,
+Exit codes: 0 done, 1 it failed, 2 wrong input`,
   verify: `
 Examples:
   hooktide state verify
   hooktide state verify --json | jq .found
 Needs as much disk again as the state takes. What retention took from the log meanwhile is taken out of the live
 state first.
-Exit codes: 0 equal, 1 it differs or could not be compared, 2 wrong usage`,
+Exit codes: 0 equal, 1 it differs or could not be compared, 2 wrong input`,
 }

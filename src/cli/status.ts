@@ -49,4 +49,4 @@ Examples:
   hooktide status
   hooktide status --watch --metrics-url http://127.0.0.1:9400/metrics
   hooktide status --json | jq '.lanes[] | select(.ready > 0)'
-Exit codes: 0 read, 1 it could not be read, 2 wrong usage`
+Exit codes: 0 read, 1 it could not be read, 2 wrong input`

@@ -1,11 +1,11 @@
-const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong input'
 export const examples = {
   all: `
 Examples:
   hooktide subscriptions add --url https://example.com/hook --types 'order.*' --secret kafka:new
   hooktide subscriptions list --status paused
   hooktide subscriptions apply subscriptions.yaml --prune --dry-run
-Exit codes: 0 done, 1 it failed, was not found or differs (--dry-run), 2 wrong usage`,
+Exit codes: 0 done, 1 it failed, was not found or differs (--dry-run), 2 wrong input`,
   add: `
 Examples:
   hooktide subscriptions add --url https://example.com/hook --secret kafka:new
@@ -39,5 +39,5 @@ Examples:
   hooktide subscriptions apply subscriptions.yaml
   hooktide subscriptions apply subscriptions.yaml --prune --dry-run     what would change; exit 1 if anything
   hooktide subscriptions list --reveal --json | hooktide subscriptions apply -
-Exit codes: 0 applied, or nothing to do; 1 it failed, or --dry-run found something to do; 2 wrong usage`,
+Exit codes: 0 applied, or nothing to do; 1 it failed, or --dry-run found something to do; 2 wrong input`,
 }

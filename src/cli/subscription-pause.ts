@@ -43,7 +43,7 @@ export function withPauseCommands(subscriptions: Command, context: CommandContex
   return subscriptions
 }
 
-const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+const codes = '\nExit codes: 0 done, 1 it failed or was not found, 2 wrong input'
 const examples = {
   pause: `
 Examples:

@@ -60,4 +60,4 @@ const examples = `
 Examples:
   hooktide subscriptions try billing --type order.created order.json
   echo '{"total":5}' | hooktide subscriptions try billing --type order.created --json
-Exit codes: 0 it would be sent, 1 it would not, or it failed, 2 wrong usage`
+Exit codes: 0 it would be sent, 1 it would not, or it failed, 2 wrong input`

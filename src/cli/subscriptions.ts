@@ -12,6 +12,7 @@ import { examples } from './subscription-examples.ts'
 import { type FieldOptions, fieldsOf, withFieldOptions } from './subscription-fields.ts'
 import { parseSubscriptionFile } from './subscription-file.ts'
 import { listText, planText, showText } from './subscription-view.ts'
+import { unseenVariables } from './unseen-variables.ts'
 
 interface AddOptions {
   readonly id?: string
@@ -140,6 +141,7 @@ export function subscriptionsCommand(context: CommandContext): Command {
         ops.subscriptions.apply(wanted, { prune, dryRun, label: file }),
       )
       plan.notes.forEach(context.note)
+      hint(wanted)
       if (options.json === true) printJson(plan)
       else print(planText(plan))
       const differs = plan.plan.some(({ action }) => action !== 'unchanged')
@@ -149,6 +151,7 @@ export function subscriptionsCommand(context: CommandContext): Command {
   function printOne(what: string, written: WrittenSubscription, json: boolean): void {
     const { subscription, newSecrets, notes } = written
     notes.forEach(context.note)
+    hint(subscription)
     if (json) {
       printJson({ subscription, newSecrets })
       return
@@ -158,6 +161,12 @@ export function subscriptionsCommand(context: CommandContext): Command {
       print(`${ref}: ${secret}`)
       context.note('The secret is shown this once. Give it to the receiver; it is kept sealed.')
     }
+  }
+
+  /** Behind an API it is the service that resolves: what this process sees says nothing. */
+  function hint(written: unknown): void {
+    const unseen = context.throughApi() ? null : unseenVariables(written, deps.env)
+    if (unseen !== null) context.note(unseen)
   }
 
   return subscriptions

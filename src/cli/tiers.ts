@@ -88,7 +88,7 @@ function tiersText(found: readonly TierFound[], nowMs: number): string {
 }
 
 const codes =
-  '\nEvery instance obeys within a second, and after a restart.\nExit codes: 0 done, 1 it failed or was not found, 2 wrong usage'
+  '\nEvery instance obeys within a second, and after a restart.\nExit codes: 0 done, 1 it failed or was not found, 2 wrong input'
 const examples = {
   all: `
 Examples:

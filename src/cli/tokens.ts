@@ -60,7 +60,7 @@ function scopesArgument(text: string, before: readonly string[] | undefined): re
   throw new InvalidArgumentError(`"${unknown}" is no scope; write ${apiScopes.join(', ')}.`)
 }
 
-const codes = '\nExit codes: 0 done, 1 it failed, 2 wrong usage'
+const codes = '\nExit codes: 0 done, 1 it failed, 2 wrong input'
 const examples = {
   all: `
 Examples:

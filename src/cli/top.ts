@@ -98,4 +98,4 @@ Examples:
   hooktide top --url http://10.0.0.1:9400/metrics --url http://10.0.0.2:9400/metrics
   hooktide top --once --url http://127.0.0.1:9400/metrics
   hooktide top --json | jq '.lanes[] | select(.backlog > 0)'
-Exit codes: 0 shown, 1 nobody answers, 2 wrong usage`
+Exit codes: 0 shown, 1 nobody answers, 2 wrong input`

@@ -27,6 +27,7 @@ export function topicsCommand(deps: TopicsDeps): Command {
       .command(name)
       .description(text)
       .option('--json', 'print JSON instead of a table')
+      .addHelpText('after', examplesOf(name))
       .action(async ({ json = false }: { json?: boolean }) => {
         const { specs, admin } = await deps.open()
         try {
@@ -67,12 +68,16 @@ export function topicsCommand(deps: TopicsDeps): Command {
   return topics
 }
 
+const codes = '\nExit codes: 0 as it should be, 1 drift or a failure, 2 wrong input'
+const examplesOf = (name: string): string => `
+Examples:
+  hooktide topics ${name}
+  hooktide topics ${name} --config /etc/hooktide.yaml --json | jq '.topics[] | select(.action != "ok")'${codes}`
 const examples = `
 Examples:
   hooktide topics plan              what would change
   hooktide topics apply             create and alter; says what it can not change
-  hooktide topics verify --json     for scripts
-Exit codes: 0 as it should be, 1 drift or a failure, 2 wrong usage`
+  hooktide topics verify --json     for scripts${codes}`
 
 /** One row per topic; under it every difference, what stands in the way, and overrides that are none of ours. */
 export function planTable(plans: readonly TopicPlan[]): string {

@@ -42,4 +42,4 @@ Examples:
   hooktide up --roles projector                 one that only keeps the delivery state (docs/state.md)
   hooktide up --roles api                       one that only serves the HTTP API (docs/api.md)
   KAFKA_BROKERS=kafka-1:9092 hooktide up --config /etc/hooktide.yaml
-Exit codes: 0 stopped as asked, 1 it could not start or go on, 2 wrong usage`
+Exit codes: 0 stopped as asked, 1 it could not start or go on, 2 wrong input: also the configuration`

@@ -8,7 +8,10 @@ export function versionCommand({ deps, print, printJson }: CommandContext): Comm
   return new Command('version')
     .description('Print the version of Hooktide and of what it runs on')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  hooktide version\n  hooktide version --json')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  hooktide version\n  hooktide version --json\nExit codes: 0 printed, 2 wrong input',
+    )
     .action(({ json = false }: { json?: boolean }) => {
       const { node, platform } = deps.runtime
       if (json) printJson({ hooktide: version, node, platform })

@@ -21,6 +21,7 @@ export const errorCodes = [
   'consumer.failed',
   'subscription.invalid',
   'subscription.unknown',
+  'subscription.unreadable',
   'secret.unavailable',
   'state.unavailable',
   'not-found',

@@ -4,6 +4,7 @@ import { decodeLimit } from './codecs.ts'
 import type { GroupSettings } from './group-settings.ts'
 import { givenUp, Link } from './link.ts'
 import { library } from './load.ts'
+import { Reach } from './reach.ts'
 
 export interface KafkaOptions {
   /** `host:port` of some brokers, for the first contact. */
@@ -55,12 +56,12 @@ export class KafkaClient {
   readonly deps: KafkaDeps
   readonly deadlineMs: number
   readonly transactionTimeoutMs: number
-  /** Shared by all links: a consumer makes a new one per try, and the lines of an outage are the same each time. */
-  readonly #lastLine = new Map<string, number>()
+  readonly #reach: Reach
 
   constructor(options: KafkaOptions, deps: KafkaDeps) {
     this.options = options
     this.deps = deps
+    this.#reach = new Reach(deps.clock, deps.observer)
     this.deadlineMs = options.deadlineMs ?? 30_000
     this.transactionTimeoutMs = options.transactionTimeoutMs ?? 15_000
     if (options.maxUnpackedBytes !== undefined) decodeLimit.maxBytes = options.maxUnpackedBytes
@@ -95,7 +96,7 @@ export class KafkaClient {
       maxInFlightRequests: null,
       instrumentationEmitter: null,
     })
-    return new Link({ seeds: brokers, pools, logger, clock: this.deps.clock })
+    return new Link({ seeds: brokers, pools, logger, clock: this.deps.clock, reach: this.#reach })
   }
 
   #connection() {
@@ -110,23 +111,16 @@ export class KafkaClient {
     }
   }
 
-  /** kafkajs logs one line per failed attempt: an outage would be thousands. One per text and 10 s is kept. */
+  /** kafkajs logs one line per failed attempt and connection. What matters of them is thrown too, or told by `Reach`. */
   #logCreator(): logCreator {
-    const { clock, observer } = this.deps
-    const last = this.#lastLine
+    const { observer } = this.deps
     return () =>
       ({ namespace, log }) => {
         if (log.message.includes(givenUp)) return
-        const text = `${namespace}: ${log.message}`
-        const nowMs = clock.mono()
-        if (nowMs - (last.get(text) ?? Number.NEGATIVE_INFINITY) < 10_000) return
-        if (last.size > 200) last.clear()
-        last.set(text, nowMs)
-        observer.log('warn', 'kafka.client', {
-          message: log.message,
-          part: namespace,
-          broker: log.broker as string | undefined,
-        })
+        const broker = log.broker as string | undefined
+        const lost = namespace === 'Connection' && /^Connection (error|timeout)/.test(log.message)
+        if (lost && broker !== undefined) this.#reach.failed(broker, log.message)
+        observer.log('debug', 'kafka.client', { message: log.message, part: namespace, broker })
       }
   }
 }

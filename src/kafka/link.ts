@@ -3,6 +3,7 @@ import type { Clock } from '../ports.ts'
 import { missingTopic, troubleOf } from './errors.ts'
 import type { Broker, ConnectionPoolBuilder, Protocol } from './internals.ts'
 import { library } from './load.ts'
+import type { Reach } from './reach.ts'
 
 interface TopicInfo {
   /** Leader's node id per partition; −1 while there is none. */
@@ -16,6 +17,14 @@ interface MetadataResponse {
     topic: string
     partitionMetadata: readonly { partitionId: number; leader: number }[]
   }[]
+}
+
+interface LinkParts {
+  readonly seeds: readonly string[]
+  readonly pools: ConnectionPoolBuilder
+  readonly logger: unknown
+  readonly clock: Clock
+  readonly reach: Reach
 }
 
 export type CoordinatorKind = 'group' | 'transaction'
@@ -37,6 +46,7 @@ export class Link {
   readonly #pools: ConnectionPoolBuilder
   readonly #logger: unknown
   readonly #clock: Clock
+  readonly #reach: Reach
   readonly #nodes = new Map<number, { host: string; port: number }>()
   readonly #brokers = new Map<number, Broker>()
   readonly #topics = new Map<string, TopicInfo>()
@@ -49,7 +59,8 @@ export class Link {
   readonly #refreshing = new Map<string, Promise<void>>()
   #closed = false
 
-  constructor(parts: { seeds: readonly string[]; pools: ConnectionPoolBuilder; logger: unknown; clock: Clock }) {
+  constructor(parts: LinkParts) {
+    this.#reach = parts.reach
     this.#seeds = parts.seeds
     this.#pools = parts.pools
     this.#logger = parts.logger
@@ -220,6 +231,8 @@ export class Link {
   async #connect(broker: Broker): Promise<void> {
     if (!broker.isConnected()) await this.#guard(broker, () => broker.connect())
     this.#ready.add(broker)
+    const { host, port } = broker.connectionPool
+    this.#reach.connected(`${host}:${port}`)
     if (!this.#closed) return
     this.#drop(broker)
     this.#check()

@@ -121,10 +121,14 @@ export function found(table: SubscriptionTable, id: string): Subscription {
     })
   }
   if (entry.ok) return entry.value
-  throw new HooktideError('subscription.invalid', `the record of subscription ${id} can not be read: ${entry.reason}`, {
-    remedy:
-      entry.code === 'unknown-version'
-        ? 'Use the newer Hooktide that wrote it.'
-        : 'Write it again with `hooktide subscriptions apply`, or remove it.',
-  })
+  throw new HooktideError(
+    'subscription.unreadable',
+    `the record of subscription ${id} can not be read: ${entry.reason}`,
+    {
+      remedy:
+        entry.code === 'unknown-version'
+          ? 'Use the newer Hooktide that wrote it.'
+          : 'Write it again with `hooktide subscriptions apply`, or remove it.',
+    },
+  )
 }

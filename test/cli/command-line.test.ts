@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Command } from 'commander'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { buildProgram } from '../../src/cli/program.ts'
+import { type ErrorCode, HooktideError } from '../../src/core/error.ts'
 import { hooktide, sink } from './support.ts'
 
 function program(): Command {
@@ -20,9 +24,10 @@ describe('every command', () => {
       expect({ code, err }).toEqual({ code: 0, err: '' })
       expect(out).toContain(`Usage: ${path}`)
       for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(120)
-      // Subcommands of topics share the examples of their parent.
-      if (!path.startsWith('hooktide topics '))
-        expect(out.match(/^ {2}.*hooktide /gm)?.length).toBeGreaterThanOrEqual(2)
+      const examples = out.split('\nExamples:\n')[1] ?? ''
+      expect(examples.match(new RegExp(`^ {2}.*\\b${path}\\b`, 'gm'))?.length ?? 0).toBeGreaterThanOrEqual(1)
+      expect(examples.match(/^ {2}.*hooktide /gm)?.length).toBeGreaterThanOrEqual(2)
+      expect(out.match(/^Exit codes: 0 /gm)).toHaveLength(1)
     },
   )
 
@@ -33,6 +38,68 @@ describe('every command', () => {
     expect(all.length).toBeGreaterThan(15)
     const without = all.filter(({ command }) => !command.options.some(({ long }) => long === '--json'))
     expect(without.map(({ path }) => path)).toEqual([])
+  })
+})
+
+describe('one table of exit codes, whatever the command', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hooktide-exit-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const nowhere = join(folder, 'nowhere')
+  const wrong = file('wrong.yaml', 'topics: { lanes: many }')
+  const text = file('text.yaml', 'a: [b')
+
+  test.each<[string, string[], number, string]>([
+    ['help', ['lines', '--help'], 0, ''],
+    ['an unknown command', ['nothing'], 2, 'unknown command'],
+    ['an unknown subcommand', ['lines', 'nothing'], 2, 'unknown command'],
+    ['an argument too many', ['lines', 'list', 'nothing'], 2, 'too many arguments'],
+    ['an unknown option', ['topics', 'plan', '--nothing'], 2, 'unknown option'],
+    ['no configuration file', ['status', '--config', nowhere], 2, 'can not be read'],
+    ['no configuration file, for topics', ['topics', 'apply', '--config', nowhere], 2, 'can not be read'],
+    ['no configuration file, for the service', ['up', '--config', nowhere], 2, 'can not be read'],
+    ['a configuration with problems', ['topics', 'verify', '--config', wrong], 2, 'topics.lanes ("many")'],
+    ['a configuration that is no YAML', ['config', 'show', '--config', text], 2, 'is not YAML'],
+    ['the same, as a finding', ['doctor', '--config', text], 1, ''],
+    ['no such file to apply', ['subscriptions', 'apply', nowhere], 2, 'can not be read'],
+    ['a file to apply that is no YAML', ['subscriptions', 'apply', text], 2, 'is no YAML or JSON'],
+    [
+      'a file to apply with nothing in it',
+      ['subscriptions', 'apply', file('empty.yaml', '')],
+      2,
+      'holds no subscriptions',
+    ],
+    [
+      'a token reference that leads nowhere',
+      ['status', '--api-url', 'http://x', '--token-ref', 'env:NO'],
+      2,
+      'NO is not',
+    ],
+  ])('%s: %j ends with %i', async (_name, args, code, said) => {
+    const found = await hooktide(args)
+    expect([found.code, found.err]).toEqual([code, expect.stringContaining(said)])
+  })
+
+  test.each<[ErrorCode, number]>([
+    ['usage', 2],
+    ['config.invalid', 2],
+    ['subscription.invalid', 2],
+    ['event.invalid', 2],
+    ['record.too-large', 2],
+    ['subscription.unreadable', 1],
+    ['broker.unavailable', 1],
+    ['topic.drift', 1],
+    ['topic.missing', 1],
+    ['not-found', 1],
+    ['conflict', 1],
+    ['check.failed', 1],
+    ['internal', 1],
+  ])('an error %s ends with %i', async (code, exit) => {
+    const connect = () => Promise.reject(new HooktideError(code, 'so it is'))
+    expect(await hooktide(['topics', 'plan'], { connect })).toEqual({ code: exit, out: '', err: 'error: so it is\n' })
   })
 })
 
@@ -66,6 +133,10 @@ describe('usage errors exit 2 and say what to write', () => {
       'error: --every says how often to fail, but not how\nAdd --status 503 or --hang-up.\n',
     ],
     [['listen', '--secret', 'hunter2'], 'error: --secret is neither env:NAME, file:PATH nor a secret (whsec_…)\n'],
+    [
+      ['produce', '--empty', '--data', 'x'],
+      'error: --empty and a body were both given\nSee `hooktide produce --help`.\n',
+    ],
     [['produce', '--data', 'x', 'file'], 'error: --data and a file were both given\nSee `hooktide produce --help`.\n'],
   ])('%j', async (args, err) => {
     expect(await hooktide(args)).toEqual({ code: 2, out: '', err })
@@ -79,11 +150,11 @@ describe('usage errors exit 2 and say what to write', () => {
 })
 
 describe('errors', () => {
-  test('a configuration with problems: every one of them, the remedy, exit 1, no stack', async () => {
+  test('a configuration with problems: every one of them, the remedy, exit 2, no stack', async () => {
     const { code, err } = await hooktide(['status'], {
       env: { HOOKTIDE_TOPICS_LANES: 'many', HOOKTIDE_RETRY_BASE: '10' },
     })
-    expect(code).toBe(1)
+    expect(code).toBe(2)
     expect(err.split('\n')[0]).toBe('error: configuration has 2 problems')
     expect(err).toContain('  HOOKTIDE_TOPICS_LANES ("many")')
     expect(err).toContain('  HOOKTIDE_RETRY_BASE ("10")')
@@ -106,7 +177,7 @@ describe('errors', () => {
       ['status', '--config', '/nowhere.yaml'],
     ]) {
       const { code, err } = await hooktide(args)
-      expect(code).toBe(1)
+      expect(code).toBe(2)
       expect(err).toContain('/nowhere.yaml can not be read')
     }
   })
@@ -115,7 +186,7 @@ describe('errors', () => {
     const { code, err } = await hooktide(['status'], {
       connect: () => Promise.reject(new TypeError('x is not a function')),
     })
-    expect(code).toBe(1)
+    expect(code).toBe(70)
     expect(err).toBe(
       'error: x is not a function\nThis is a bug of Hooktide. Run it again with --debug and report what it prints.\n',
     )

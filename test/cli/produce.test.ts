@@ -130,6 +130,23 @@ describe('produce on a real broker', () => {
     expect(elapsedMs).toBeGreaterThanOrEqual(200)
   })
 
+  test('an empty body is refused unless it is meant; no lines are no events', async () => {
+    const before = (await events()).length
+    const produce = (args: string[], input = '') => hooktide(['produce', ...args], { env, input })
+    const none = {
+      code: 2,
+      out: '',
+      err: expect.stringContaining('is empty: nothing was written\nGive --empty for an'),
+    }
+    expect(await produce(['--type', 'a'])).toEqual(none)
+    expect(await produce(['--type', 'a', '--data', ''])).toEqual(none)
+    const lines = { code: 2, out: '', err: 'error: 0 events: stdin holds no line\nWrite one event per line.\n' }
+    expect(await produce(['--type', 'a', '--ndjson'], '\n\n')).toEqual(lines)
+    expect((await events()).length - before).toBe(0)
+    expect(await produce(['--type', 'on.purpose', '--empty'], 'not read')).toMatchObject({ code: 0, err: '' })
+    expect((await events()).filter((event) => event.startsWith('on.purpose'))).toEqual(['on.purpose - '])
+  })
+
   test('a topic that is not there is named with the remedy', async () => {
     const { code, err } = await hooktide(['produce', '--type', 'a', '--data', '1', '--topic', 'nowhere'], { env })
     expect(code).toBe(1)

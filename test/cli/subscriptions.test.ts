@@ -8,10 +8,12 @@ let env: Record<string, string>
 beforeAll(async () => {
   env = await ownWorld({
     HOOKTIDE_SECRETS_MASTER_KEY_REF: 'env:MASTER',
+    ...{ A: 'a', OTHER: 'b', ONE: '1', TWO: '2' },
     MASTER: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
   })
 })
 
+// What the tests' subscriptions refer to: who writes and who signs have the same environment here.
 const subscriptions = (...args: string[]) => hooktide(['subscriptions', ...args], { env })
 const json = async (...args: string[]) => JSON.parse((await subscriptions(...args, '--json')).out)
 
@@ -62,6 +64,11 @@ describe('subscriptions on a real broker', () => {
         '',
       ].join('\n'),
     )
+    const misspelt = await subscriptions('update', 'a', '--bearer-token', 'env:NOT_THERE')
+    expect(misspelt).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^hint: env:NOT_THERE: not set for this process/),
+    })
     expect((await subscriptions('remove', 'a', 'b')).err).toContain('there is no subscription b; nothing was removed')
     expect((await subscriptions('remove', 'a')).out).toBe('removed a\n')
     expect(await subscriptions('show', 'a')).toMatchObject({ code: 1, out: '' })
@@ -94,7 +101,7 @@ describe('subscriptions on a real broker', () => {
 
   test('what is wrong is refused field by field', async () => {
     const { code, err } = await subscriptions('add', '--url', 'http://127.0.0.1/x', '--types', 'a b')
-    expect(code).toBe(1)
+    expect(code).toBe(2)
     expect(err).toContain('error: the subscription has 3 problems')
     for (const field of ['url (http://127.0.0.1/x)', 'types[0] ("a b")', 'secrets: is missing'])
       expect(err).toContain(field)

@@ -14,7 +14,8 @@ it('a broker that is killed and comes back, or is frozen, costs time and nothing
     connectTimeoutMs: 1_000,
     deadlineMs: 60_000,
   }
-  const deps = { clock: realClock, observer: notingObserver() }
+  const observer = notingObserver()
+  const deps = { clock: realClock, observer }
   const kafka = createKafka(options, deps)
   const topic = 'outage'
   const admin = new KafkaClient(options, deps).kafka('admin').admin()
@@ -65,6 +66,14 @@ it('a broker that is killed and comes back, or is frozen, costs time and nothing
   await broker.kill()
   await broker.restart()
   await progress()
+  // Dozens of failed connections of six sockets: one line when it went, one when it was back.
+  expect(observer.noted.filter(({ name }) => name === 'kafka.unreachable')).toMatchObject([
+    { fields: { broker: broker.brokers, reason: expect.stringContaining('Connection'), remedy: expect.any(String) } },
+  ])
+  const back = observer.noted.filter(({ name }) => name === 'kafka.reached')
+  expect(back).toMatchObject([{ fields: { broker: broker.brokers } }])
+  expect(back[0]?.fields.tries).toBeGreaterThan(1)
+  expect(back[0]?.fields.afterMs).toBeGreaterThan(0)
   broker.pause()
   await new Promise((resolve) => setTimeout(resolve, 3_000))
   broker.resume()

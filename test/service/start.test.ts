@@ -23,12 +23,12 @@ function textOf({ log }: ReturnType<typeof run>): string {
   return log.lines.map((line) => String(line.text ?? JSON.stringify(line))).join('\n')
 }
 
-test('an unreadable configuration ends the start with exit 1 and every problem: field, value, remedy', async () => {
+test('an unreadable configuration ends the start with exit 2 and every problem: field, value, remedy', async () => {
   const file = join(folder, 'bad.yaml')
   writeFileSync(file, 'kafka:\n  sessionTimeout: soon\n  brokrs: [a:1]\nrouter:\n  maxEventBytes: 3GiB\nhttp: 7\n')
   const child = run(['up', '--config', file], {})
   const missing = run(['up', '--config', join(folder, 'none.yaml')], {})
-  expect(await child.ended).toBe(1)
+  expect(await child.ended).toBe(2)
   const text = textOf(child)
   expect(text).toMatch(/bad\.yaml has 4 problems/)
   expect(text).toMatch(/kafka\.sessionTimeout \("soon"\): is not a duration; write a number with its unit/)
@@ -37,7 +37,7 @@ test('an unreadable configuration ends the start with exit 1 and every problem: 
   expect(text).toMatch(/http \(7\): is not a group of keys; write keys below it/)
   expect(text).toMatch(/Correct every line named/)
   expect(text).not.toMatch(/\bat .*\.ts:/)
-  expect(await missing.ended).toBe(1)
+  expect(await missing.ended).toBe(2)
   expect(textOf(missing)).toMatch(/none\.yaml can not be read.*\n.*Give the path of a readable YAML file/)
 })
 
@@ -103,6 +103,6 @@ test('no room for the largest event, or no directory for larger ones: the start 
   expect(textOf(small)).toMatch(/Raise max\.message\.bytes of the topics, or lower router\.maxEventBytes/)
   await world.admin.alterConfigs(topic as string, { 'max.message.bytes': '1048588' })
   const away = run(['up'], { ...world.env, HOOKTIDE_OBJECTS_DIRECTORY: join(folder, 'not-mounted') })
-  expect(await away.ended).toBe(1)
+  expect(await away.ended).toBe(2)
   expect(textOf(away)).toMatch(/objects\.directory \(.*not-mounted\): does not exist/)
 })

@@ -183,6 +183,7 @@ export const apiSchemas: Readonly<Record<string, JsonSchema>> = {
     repeated: number,
     unreadable: number,
     orphaned: number,
+    notFound: list(string, 10_000),
     interrupted: bool,
     cursor: maybe(string),
   }),

@@ -85,7 +85,7 @@ export function deadCommand(context: CommandContext): Command {
       const dryRun = options.dryRun === true
       const wanted = { subscription, reason, since, cursor: options.cursor, ids, perSecond: options.rate, dryRun }
       const report = await context.withOperations((ops) => ops.dead.redrive(wanted))
-      const { job, redriven, repeated, unreadable, orphaned, interrupted, cursor } = report
+      const { job, redriven, repeated, unreadable, orphaned, notFound, interrupted, cursor } = report
       if (options.json === true) printJson(report)
       else {
         print(`${plural(redriven, 'dead letter')} ${dryRun ? 'would be redriven' : `redriven as job ${job}`}`)
@@ -94,10 +94,8 @@ export function deadCommand(context: CommandContext): Command {
         if (unreadable > 0) print(`${unreadable} left out: their headers can not be read`)
         if (cursor !== null) print(`Interrupted. Go on with --cursor ${cursor}`)
       }
-      if (ids.length > 0 && redriven < new Set(ids).size && !interrupted)
-        context.note(
-          `${new Set(ids).size - redriven} of the ${new Set(ids).size} ids given are no dead letters that could be sent: see \`hooktide dead show ID\`.`,
-        )
+      if (notFound.length > 0 && !interrupted)
+        context.note(`no dead letters: ${notFound.slice(0, 20).join(', ')}${notFound.length > 20 ? ', …' : ''}`)
       if (interrupted || (ids.length > 0 && redriven < new Set(ids).size)) deps.setExitCode(exitCode.failed)
     })
 

@@ -35,7 +35,7 @@ export class Reach {
       return
     }
     this.#away.set(broker, { sinceMono: nowMono, lastMono: nowMono, tries: 1 })
-    this.#observer.log('warn', 'kafka.unreachable', { broker, reason, remedy })
+    this.#observer.log('warn', 'broker.unreachable', { broker, reason, remedy })
   }
 
   connected(broker: string): void {
@@ -43,6 +43,6 @@ export class Reach {
     if (known === undefined) return
     this.#away.delete(broker)
     const afterMs = Math.round(this.#clock.mono() - known.sinceMono)
-    this.#observer.log('info', 'kafka.reached', { broker, afterMs, tries: known.tries })
+    this.#observer.log('info', 'broker.reached', { broker, afterMs, tries: known.tries })
   }
 }

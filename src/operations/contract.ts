@@ -188,6 +188,8 @@ export interface RedriveReport {
   readonly repeated: number
   readonly unreadable: number
   readonly orphaned: number
+  /** Of the ids given, those that are not among the dead letters that were read. */
+  readonly notFound: readonly string[]
   readonly interrupted: boolean
   /** Where to go on, when it was interrupted. */
   readonly cursor: string | null

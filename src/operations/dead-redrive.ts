@@ -14,6 +14,8 @@ export interface RedriveResult {
   /** Headers that can't be read, or a subscription that is gone: nothing would come of them. */
   unreadable: number
   orphaned: number
+  /** Delivery ids among them, whatever became of them. */
+  readonly met: ReadonlySet<string>
   /** Everything before it is dealt with. */
   next: Cursor | null
 }
@@ -40,7 +42,8 @@ export async function redrive(
   options: RedriveOptions,
 ): Promise<RedriveResult> {
   const { clock, job, perSecond, signal, progress } = options
-  const result: RedriveResult = { redriven: 0, repeated: 0, unreadable: 0, orphaned: 0, next: null }
+  const met = new Set<string>()
+  const result: RedriveResult = { redriven: 0, repeated: 0, unreadable: 0, orphaned: 0, met, next: null }
   const seen = new Set<string>()
   const startMs = clock.mono()
   let batch: OutRecord[] = []
@@ -64,6 +67,7 @@ export async function redrive(
   for await (const letter of letters) {
     if (signal.aborted) break
     const { delivery } = letter
+    if (delivery !== null) met.add(delivery.id)
     if (delivery === null) result.unreadable++
     else if (!options.isKnown(delivery.subscriptionId)) result.orphaned++
     else if (seen.has(delivery.id)) result.repeated++

@@ -92,11 +92,12 @@ export function directDead(parts: OperationParts, caller: Caller): DeadOperation
           progress,
           isKnown: (id) => known.has(id),
         })
-        const { redriven, repeated, unreadable, orphaned } = result
+        const { redriven, repeated, unreadable, orphaned, met } = result
+        const notFound = [...new Set(ids)].filter((id) => !met.has(id))
         const next = patience.at ?? (parts.signal.aborted ? result.next : null)
         const interrupted = parts.signal.aborted || patience.at !== null
         const cursor = next === null ? null : cursorText(next)
-        return { job, dryRun, redriven, repeated, unreadable, orphaned, interrupted, cursor }
+        return { job, dryRun, redriven, repeated, unreadable, orphaned, notFound, interrupted, cursor }
       } finally {
         progress.end()
         await Promise.all([reader.close(), producer.close()])

@@ -141,6 +141,7 @@ async function redriven(
       repeated: report.repeated + part.repeated,
       unreadable: report.unreadable + part.unreadable,
       orphaned: report.orphaned + part.orphaned,
+      notFound: part.notFound.filter((id) => report.notFound.includes(id)),
     }
   }
   return report

@@ -31,6 +31,6 @@ export async function sendAgain(parts: OperationParts, delivery: Delivery): Prom
   } finally {
     await producer.close()
   }
-  const none = { repeated: 0, unreadable: 0, orphaned: 0 }
+  const none = { repeated: 0, unreadable: 0, orphaned: 0, notFound: [] }
   return { job, dryRun: false, redriven: 1, ...none, interrupted: false, cursor: null }
 }

@@ -140,6 +140,7 @@ describe('dead letters on a real broker', () => {
       repeated: 1,
       unreadable: 0,
       orphaned: 1,
+      notFound: [],
       interrupted: false,
       cursor: null,
     })
@@ -159,7 +160,10 @@ describe('dead letters on a real broker', () => {
   })
 
   test('redrive by id exits 1 when an id was not there', async () => {
-    expect(await run('redrive', 'd2', 'd9', '--dry-run')).toMatchObject({ code: 1 })
+    const some = await run('redrive', 'd2', 'd9', 'd8', 'd9', '--dry-run')
+    expect(some).toMatchObject({ code: 1, err: expect.stringContaining('no dead letters: d9, d8') })
+    const { redriven, notFound } = JSON.parse((await run('redrive', 'd2', 'd9', '--dry-run', '--json')).out)
+    expect([redriven, notFound]).toEqual([1, ['d9']])
     expect(await run('redrive', 'd2', '--dry-run')).toMatchObject({ code: 0 })
   })
 })

@@ -67,10 +67,10 @@ it('a broker that is killed and comes back, or is frozen, costs time and nothing
   await broker.restart()
   await progress()
   // Dozens of failed connections of six sockets: one line when it went, one when it was back.
-  expect(observer.noted.filter(({ name }) => name === 'kafka.unreachable')).toMatchObject([
+  expect(observer.noted.filter(({ name }) => name === 'broker.unreachable')).toMatchObject([
     { fields: { broker: broker.brokers, reason: expect.stringContaining('Connection'), remedy: expect.any(String) } },
   ])
-  const back = observer.noted.filter(({ name }) => name === 'kafka.reached')
+  const back = observer.noted.filter(({ name }) => name === 'broker.reached')
   expect(back).toMatchObject([{ fields: { broker: broker.brokers } }])
   expect(back[0]?.fields.tries).toBeGreaterThan(1)
   expect(back[0]?.fields.afterMs).toBeGreaterThan(0)

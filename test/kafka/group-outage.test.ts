@@ -98,7 +98,7 @@ describe('a broker of our own', () => {
       expect(m.observer.named('consumer.recovered')).toHaveLength(1)
       // Of all that kafkajs says, one line each way again.
       const news = m.observer.lines.filter(({ level, name }) => level !== 'debug' && !name.startsWith('consumer.'))
-      expect(news.map(({ name }) => name)).toEqual(['kafka.unreachable', 'kafka.reached'])
+      expect(news.map(({ name }) => name)).toEqual(['broker.unreachable', 'broker.reached'])
     }
   }, 150_000)
 

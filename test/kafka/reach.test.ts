@@ -25,14 +25,14 @@ test('an outage of a broker is one warning that says what to do, and one line wi
   expect(observer.lines).toEqual([
     {
       level: 'warn',
-      name: 'kafka.unreachable',
+      name: 'broker.unreachable',
       fields: {
         broker: 'kafka-1:9092',
         reason: 'Connection error: connect ECONNREFUSED',
         remedy: expect.stringMatching(/^Check that it is up and reachable/),
       },
     },
-    { level: 'info', name: 'kafka.reached', fields: { broker: 'kafka-1:9092', afterMs: 20_000, tries: 50 } },
+    { level: 'info', name: 'broker.reached', fields: { broker: 'kafka-1:9092', afterMs: 20_000, tries: 50 } },
   ])
 })
 
@@ -45,8 +45,8 @@ test('each broker has its own outage; one that nobody tried for a minute is news
   wait(1)
   reach.failed('b:1', 'x')
   expect(observer.lines.map(({ name, fields }) => [name, fields.broker])).toEqual([
-    ['kafka.unreachable', 'a:1'],
-    ['kafka.unreachable', 'b:1'],
-    ['kafka.unreachable', 'b:1'],
+    ['broker.unreachable', 'a:1'],
+    ['broker.unreachable', 'b:1'],
+    ['broker.unreachable', 'b:1'],
   ])
 })

@@ -91,7 +91,7 @@ async function main(): Promise<number> {
       }
     }
     if (options.scenarios.includes('profile')) {
-      const found = await profile(stage, { ...options, ordered: false })
+      const found = await profile(stage, options)
       process.stdout.write(options.json ? `${JSON.stringify(found, null, 2)}\n` : `\n${profileText(found)}\n`)
     }
   } finally {

@@ -9,6 +9,8 @@ export interface Options {
   /** Hold the ratios to those of bench/baseline.json, or make them that. */
   readonly gate: 'check' | 'save' | null
   readonly nodeFlags: readonly string[]
+  /** The profile is of ordered deliveries. */
+  readonly ordered: boolean
 }
 
 export const usage = `npm run bench -- [throughput] [latency] [mix] [fanout] [memory] [lateness] [noisy] [outage] [head] [scheduled] [replay] [drip] [ingest] [guard] [sign] [tls] [profile] [all] [options]
@@ -20,6 +22,7 @@ guard, sign and tls need no broker.
   --deliveries N      deliveries of a round, or waiting; default: the scenario's own
   --gate              compare the ratios with those in bench/baseline.json; exit 1 when one fell beyond its spread and 10 %
   --save-gate         write the ratios of this run there
+  --ordered           profile deliveries in order by key
   --json              the result as JSON, on stdout; without it a table
   --node-flag FLAG    for the Node that runs Hooktide, e.g. --node-flag=--max-semi-space-size=16; can be repeated
 KAFKA_BROKERS and HOOKTIDE_BROKER choose the broker, as for the demo; a broker that is not ours has no CPU figures.`
@@ -53,6 +56,7 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
     json: values.json ?? false,
     gate: values['save-gate'] === true ? 'save' : values.gate === true ? 'check' : null,
     nodeFlags: values['node-flag'] ?? [],
+    ordered: values.ordered ?? false,
   }
 }
 
@@ -65,6 +69,7 @@ function parse(args: readonly string[]) {
       concurrency: { type: 'string' },
       deliveries: { type: 'string' },
       json: { type: 'boolean' },
+      ordered: { type: 'boolean' },
       gate: { type: 'boolean' },
       'save-gate': { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },

@@ -62,7 +62,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       everyMs: deliverer.commitEveryMs,
       movesEveryMs: deliverer.commitMovesEveryMs || movesEveryMs(config),
     },
-    lines: { maxHeld: 64, maxBuffer: 64, maxOpenUnordered: 32 },
+    lines: { maxHeld: 64, maxBuffer: 64, maxBuffered: deliverer.bufferPerLane.records, maxOpenUnordered: 32 },
     crowd: { minShare: Math.max(8, Math.floor(deliverer.bufferPerLane.records / 16)), keep: 32, behind: 2_000 },
     circuit: {
       failures: deliverer.circuit.failures,

@@ -2,7 +2,7 @@ import type { LineState } from '../core/lane-state.ts'
 import type { Line } from '../core/line.ts'
 import type { FetchedBatch } from '../core/record.ts'
 import { LineStore } from './line-store.ts'
-import { decodeDone, ParkedReading, parkedDone } from './parked-reading.ts'
+import { decodeDone, ParkedReading, parkedDone, type ReadAhead } from './parked-reading.ts'
 import type { Work } from './work.ts'
 
 /** What the lines need of their lane. Everything is synchronous: one step of the protocol is one step of the process. */
@@ -29,11 +29,9 @@ export interface LinesHost {
   lost(line: Line<Work>, records: number): void
 }
 
-export interface LinesOptions {
+export interface LinesOptions extends ReadAhead {
   /** Arrivals kept in memory behind the last parked record, per line: how a line gets back to open. */
   readonly maxHeld: number
-  /** Parked records read ahead, per line. */
-  readonly maxBuffer: number
   /** Parked records of an unordered line open at once. */
   readonly maxOpenUnordered: number
 }
@@ -51,7 +49,7 @@ export class Lines {
     this.#host = host
     this.#options = options
     this.#lines = new LineStore((line, state) => host.writeState(line, state))
-    this.#parked = new ParkedReading(this.#lines, host, options.maxBuffer)
+    this.#parked = new ParkedReading(this.#lines, host, options)
     for (const state of states) {
       const line = this.#lines.line(state.line)
       line.state = state

@@ -5,24 +5,31 @@ import type { LineStore } from './line-store.ts'
 import type { LinesHost } from './lines.ts'
 import type { Work } from './work.ts'
 
+export interface ReadAhead {
+  /** Parked records that each line may have read ahead. */
+  readonly maxBuffer: number
+  /** And all of a lane's together, when some need less. */
+  readonly maxBuffered: number
+}
+
 /** Which parked records the draining lines need, and how far each line is with them. */
 export class ParkedReading {
   readonly #lines: LineStore
   readonly #host: LinesHost
-  /** Records read ahead, per line. */
-  readonly #maxBuffer: number
+  readonly #limits: ReadAhead
 
-  constructor(lines: LineStore, host: LinesHost, maxBuffer: number) {
+  constructor(lines: LineStore, host: LinesHost, limits: ReadAhead) {
     this.#lines = lines
     this.#host = host
-    this.#maxBuffer = maxBuffer
+    this.#limits = limits
   }
 
   /** Offset from which `parked` must be read for the lines that drain; null: nobody needs anything. */
   wanted(): number | null {
     let from: number | null = null
+    const spare = this.#spare()
     for (const line of this.#lines) {
-      if (!this.#wants(line)) continue
+      if (!this.#wants(line, spare)) continue
       if (from === null || line.readNext < from) from = line.readNext
     }
     return from
@@ -38,12 +45,13 @@ export class ParkedReading {
     for (const line of this.#lines) {
       if (line.state !== null && line.readNext >= from && line.readNext < batch.nextOffset) touched.add(line)
     }
+    let spare = this.#spare()
     for (const record of batch.records) {
       const key = this.#host.lineOf(record)
       const line = key === null ? undefined : this.#lines.get(key)
       if (line === undefined || !touched.has(line) || full.has(line) || record.offset < line.readNext) continue
       if (line.doneAbove.has(record.offset)) continue
-      if (line.buffer.length >= this.#room(line)) {
+      if (line.buffer.length >= this.#room(line, spare)) {
         full.add(line)
         line.readNext = record.offset
         continue
@@ -55,6 +63,7 @@ export class ParkedReading {
       }
       work.line = line
       line.buffer.push(work)
+      spare--
       line.readNext = record.offset + 1
     }
     for (const line of touched) if (!full.has(line)) line.readNext = Math.max(line.readNext, batch.nextOffset)
@@ -62,19 +71,27 @@ export class ParkedReading {
     return touched
   }
 
-  /** How many records may be read ahead for the line. */
-  #room(line: Line<Work>): number {
-    // Behind one that hangs, an unordered line would note ever more that is done.
-    if (line.doneAbove.size >= maxDoneAbove) return line.open.size === 0 ? 1 : 0
-    return this.#host.tight() ? 1 : this.#maxBuffer
+  /** How many more may be read ahead than each line may have anyhow. */
+  #spare(): number {
+    let spare = this.#limits.maxBuffered
+    for (const line of this.#lines) spare -= line.buffer.length
+    return spare
   }
 
-  #wants(line: Line<Work>): boolean {
+  /** How many records may be read ahead for the line. */
+  #room(line: Line<Work>, spare: number): number {
+    // Behind one that hangs, an unordered line would note ever more that is done.
+    if (line.doneAbove.size >= maxDoneAbove) return line.open.size === 0 ? 1 : 0
+    // A long line alone takes what others leave: with a few records at a time the same batch is read again and again.
+    return this.#host.tight() ? 1 : Math.max(this.#limits.maxBuffer, line.buffer.length + spare)
+  }
+
+  #wants(line: Line<Work>, spare: number): boolean {
     const { state } = line
     if (state === null || state.state !== 'draining' || !this.#host.runs(line, null)) return false
     let openParked = 0
     for (const work of line.open) if (work.source === 'parked') openParked++
-    return line.buffer.length * 2 < this.#room(line) && state.count > line.buffer.length + openParked
+    return line.buffer.length * 2 < this.#room(line, spare) && state.count > line.buffer.length + openParked
   }
 
   #skip(line: Line<Work>, offset: number): void {

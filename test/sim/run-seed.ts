@@ -342,7 +342,7 @@ const breaker = { failures: 4, failureRate: 0.8, minSamples: 10, windowMs: 5_000
 /** Bounds so small that parking, relief and pausing are the rule. */
 const small = {
   flow: { maxRecords: 20, maxBytes: 60_000, tierMaxRecords: 8, tierMaxBytes: 60_000 },
-  lines: { maxHeld: 3, maxBuffer: 3, maxOpenUnordered: 2 },
+  lines: { maxHeld: 3, maxBuffer: 3, maxBuffered: 8, maxOpenUnordered: 2 },
   crowd: { minShare: 3, keep: 2, behind: 4 },
   span: spanOf(64),
   maxBytes: 160_000,

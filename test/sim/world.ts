@@ -94,7 +94,7 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     flow: { maxRecords: 200, maxBytes: 1 << 20, tierMaxRecords: 50, tierMaxBytes: 1 << 20 },
     maxBytes: 8 << 20,
     commit: { records: 100, everyMs: 400, movesEveryMs: 150 },
-    lines: { maxHeld: 8, maxBuffer: 8, maxOpenUnordered: 4 },
+    lines: { maxHeld: 8, maxBuffer: 8, maxBuffered: 20, maxOpenUnordered: 4 },
     crowd: { minShare: 20, keep: 8, behind: 40 },
     circuit: { failures: 0, failureRate: 1, minSamples: 50, windowMs: 30_000, openMs: 2_000, maxOpenMs: 20_000 },
     failing: { disableAfterMs: 5 * 86_400_000, failingAfterMs: 3_600_000 },

@@ -83,7 +83,7 @@ export function createStateTools(
         const until = (topic: string, partition: number) => folded.get(`${topic}/${partition}`) ?? 0
         const built = await buildState(world, build, { signal, until, progress: (now) => progress(folding(now)) })
         const shortened = starts.all.some(({ start }) => start > 0)
-        const compared = await compareStates(live.db, build.db, {
+        const compared = await compareStates(live.db, await build.built(), {
           shortened,
           signal,
           report,

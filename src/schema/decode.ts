@@ -73,7 +73,7 @@ function decodeJson<T>(name: SchemaName, label: string, bytes: Buffer | null): R
   if (bytes === null) return fail(`${label}: no value (a tombstone)`, 'tombstone')
   let data: unknown
   try {
-    data = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    data = JSON.parse(utf8.decode(bytes))
   } catch {
     return fail(`${label}: value of ${bytes.length} bytes is not JSON in UTF-8; write it with hooktide`)
   }
@@ -102,3 +102,6 @@ function keyed<T>(record: Keyed, result: Result<T>, id: (value: T) => string): R
   if (key === id(result.value)) return result
   return fail(`id (${id(result.value)}) is not the record's key (${key.slice(0, 100)}); write it with hooktide`)
 }
+
+/** It keeps nothing from one call to the next; making one costs more than most records take. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -12,7 +12,12 @@ export interface OpenState {
 }
 
 /** A database that is being built beside the live one. */
-export interface StateBuild extends OpenState {
+export interface StateBuild {
+  readonly name: string
+  readonly writer: StateWriter
+  close(): Promise<void>
+  /** What was built, for reading; nothing is written any more. */
+  built(): Promise<Kysely<StateTables>>
   /** Takes the place of the live one, at once and as a whole; projectors and questions go over to it by themselves. */
   publish(): Promise<void>
   discard(): Promise<void>

@@ -3,8 +3,9 @@ import pg from 'pg'
 import { HooktideError, messageOf } from '../core/error.ts'
 import type { Clock } from '../ports.ts'
 import type { OpenState, StateBuild, StateHome, StateSnapshot } from './home.ts'
-import { migrate, queryIndexes } from './migrations.ts'
+import { migrate } from './migrations.ts'
 import { PostgresWriter } from './postgres-writer.ts'
+import { queryIndexes } from './query-indexes.ts'
 import type { StateTables } from './tables.ts'
 
 /**
@@ -95,7 +96,7 @@ export class PostgresHome implements StateHome {
     return {
       name,
       writer: new PostgresWriter(db),
-      db,
+      built: async () => db,
       close,
       publish: async () => {
         if (temporary) throw new HooktideError('internal', 'a temporary state is not published')

@@ -1,6 +1,6 @@
 import type { Clock, LogReader, Observer } from '../ports.ts'
 import { type Decoders, Fold } from './fold.ts'
-import type { OpenState } from './home.ts'
+import type { StateBuild } from './home.ts'
 import { LogMerge } from './log-merge.ts'
 import type { Source } from './sources.ts'
 
@@ -27,7 +27,7 @@ export interface FoldWorld {
  */
 export async function buildState(
   world: FoldWorld,
-  target: OpenState,
+  target: Pick<StateBuild, 'writer'>,
   options: {
     readonly signal: AbortSignal
     readonly until?: (topic: string, partition: number) => number
@@ -37,7 +37,7 @@ export async function buildState(
   const { reader, sources, clock, observer, decoders } = world
   const { signal, until } = options
   const merge = new LogMerge(reader, sources, clock, until === undefined ? {} : { until })
-  const fold = new Fold(target.writer, { decoders, observer, remember: 8_000 })
+  const fold = new Fold(target.writer, { decoders, observer, remember: 4 * batchRecords })
   await target.writer.positions()
   await merge.open([])
   const startMs = clock.mono()
@@ -73,4 +73,4 @@ export async function buildState(
   return now()
 }
 
-const batchRecords = 8_000
+const batchRecords = 4_000

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { HooktideError, messageOf } from '../core/error.ts'
 import type { Clock } from '../ports.ts'
+import { BuildWriter } from './build-writer.ts'
 import type { OpenState, StateBuild, StateHome, StateSnapshot } from './home.ts'
-import { finishBuild, openSqlite } from './sqlite-database.ts'
+import { openSqlite, type SqliteDatabase } from './sqlite-database.ts'
 import { SqliteWriter } from './sqlite-writer.ts'
 
 /**
@@ -58,21 +59,27 @@ export class SqliteHome implements StateHome {
     await this.#sweep()
     const name = this.#newName()
     const path = join(this.where, `${name}${building}`)
-    const database = await openSqlite(path, 'build')
-    const writer = new SqliteWriter(database)
-    let open = true
+    const { raw } = await openSqlite(path, 'build')
+    raw.close()
+    const writer = new BuildWriter(path)
+    let read: SqliteDatabase | null = null
     const close = async () => {
-      if (open) await writer.close()
-      open = false
+      await writer.abandon()
+      await read?.db.destroy()
+      read = null
     }
     return {
       name,
       writer,
-      db: database.db,
       close,
+      built: async () => {
+        await writer.close()
+        read ??= await openSqlite(path, 'read')
+        return read.db
+      },
       publish: async () => {
         if (temporary) throw new HooktideError('internal', 'a temporary state is not published')
-        finishBuild(database.raw)
+        await writer.finish()
         await close()
         // Nothing of it was synced while it was built.
         await synced(path)

@@ -81,7 +81,7 @@ export async function verify(
     await buildState(worldOf(log), build, { signal, progress: () => undefined })
     const report = (difference: Difference) => void found.push(difference)
     return {
-      ...(await compareStates(live.db, build.db, { shortened, signal, report, progress: () => undefined })),
+      ...(await compareStates(live.db, await build.built(), { shortened, signal, report, progress: () => undefined })),
       found,
     }
   } finally {

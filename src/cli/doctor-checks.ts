@@ -3,7 +3,6 @@ import { formatDuration } from '../config/units.ts'
 import type { Config } from '../config.ts'
 import { ClockOffset } from '../core/clock-offset.ts'
 import { endpointRefs } from '../core/endpoint-settings.ts'
-import { HooktideError, messageOf } from '../core/error.ts'
 import { guardPolicy } from '../core/guard-policy.ts'
 import { emptyHeaders, type InRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
@@ -17,34 +16,9 @@ import type { SecretTools } from '../operations/tools.ts'
 import { readPlan } from '../operations/topic-actions.ts'
 import { readTopicSpecs } from '../operations/topic-folder.ts'
 import type { Clock } from '../ports.ts'
+import { bad, type Found, good, warn } from './doctor-finding.ts'
+import { unreadableEntries, unreadableFound } from './doctor-records.ts'
 import { ago, plural } from './text.ts'
-
-export interface Finding {
-  /** What was looked at: `broker`, `topics`, `clock`, `secrets`, … */
-  readonly check: string
-  readonly state: 'ok' | 'warn' | 'fail'
-  readonly message: string
-  /** What to do; '' where nothing is to be done. */
-  readonly remedy: string
-}
-
-type Found = Omit<Finding, 'check'>
-
-export const good = (message: string): Found => ({ state: 'ok', message, remedy: '' })
-export const warn = (message: string, remedy: string): Found => ({ state: 'warn', message, remedy })
-export const bad = (message: string, remedy: string): Found => ({ state: 'fail', message, remedy })
-
-/** A check that could not be made is a failed one, with the reason: it never hides the others. */
-export async function checked(check: string, run: () => Promise<readonly Found[]>): Promise<readonly Finding[]> {
-  try {
-    return (await run()).map((found) => ({ check, ...found }))
-  } catch (error) {
-    const known = error instanceof HooktideError
-    const details = known && error.details.length > 0 ? `: ${error.details.join('; ')}` : ''
-    const remedy = known ? (error.remedy ?? '') : 'Run it again with --debug and report what it prints.'
-    return [{ check, state: 'fail', message: messageOf(error) + details, remedy }]
-  }
-}
 
 export async function checkBroker({ admin }: Cluster): Promise<readonly Found[]> {
   const { id, brokers, roundTripMs } = await admin.cluster()
@@ -105,12 +79,7 @@ export function checkSubscriptions(table: ReadonlyMap<string, Result<Subscriptio
   const retry = config.retry
   let counted = 0
   for (const [id, entry] of table) {
-    if (!entry.ok) {
-      const newer = entry.code === 'unknown-version'
-      const remedy = newer ? 'Upgrade this Hooktide; until then its deliveries wait.' : 'Write it again, or remove it.'
-      found.push(bad(`${id} can not be read: ${entry.reason}`, remedy))
-      continue
-    }
+    if (!entry.ok) continue
     counted++
     const url = policy.ok ? checkUrl(entry.value.url, policy.value) : null
     if (url?.ok === false) {
@@ -136,7 +105,11 @@ export function checkSubscriptions(table: ReadonlyMap<string, Result<Subscriptio
       found.push(warn(`${id} is disabled${why}: its events are dropped`, 'Enable or remove it.'))
     }
   }
-  return [good(`${plural(counted, 'subscription')} can be read`), ...found]
+  const unreadable = unreadableFound('subscription', unreadableEntries(table), {
+    newer: 'Upgrade this Hooktide; until then its deliveries wait.',
+    damaged: 'Write it again, or remove it; `hooktide subscriptions list` shows all of them.',
+  })
+  return [good(`${plural(counted, 'subscription')} can be read`), ...unreadable, ...found]
 }
 
 /** Every secret that signs now or will. What `env:` means is this process's environment, not the service's. */

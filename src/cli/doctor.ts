@@ -2,24 +2,22 @@ import { Command } from 'commander'
 import type { LoadedConfig } from '../config.ts'
 import { HooktideError } from '../core/error.ts'
 import type { Cluster } from '../operations/cluster.ts'
+import { ControlStore } from '../operations/control-store.ts'
 import { topicNames } from '../operations/names.ts'
 import { SubscriptionStore } from '../operations/subscription-store.ts'
 import type { CommandContext } from './context.ts'
 import {
-  bad,
   checkBroker,
   checkClock,
-  checked,
   checkGroups,
   checkLadder,
   checkRetention,
   checkSecrets,
   checkSubscriptions,
   checkTopics,
-  type Finding,
-  good,
-  warn,
 } from './doctor-checks.ts'
+import { bad, checked, type Finding, good, warn } from './doctor-finding.ts'
+import { checkControl, checkSizes } from './doctor-records.ts'
 import { exitCode } from './exit-code.ts'
 import { plural } from './text.ts'
 
@@ -27,7 +25,7 @@ import { plural } from './text.ts'
 export function doctorCommand(context: CommandContext): Command {
   const { deps, print, printJson } = context
   return new Command('doctor')
-    .description('Check configuration, broker, topics, clocks, subscriptions and secrets')
+    .description('Check configuration, broker, topics, sizes, clocks, subscriptions, orders and secrets')
     .option('--json', 'print JSON')
     .addHelpText('after', examples)
     .action(async ({ json = false }: { json?: boolean }) => {
@@ -77,6 +75,7 @@ async function examine(context: CommandContext, add: (findings: readonly Finding
     add(topics)
     // Nothing below can be read where topics are missing.
     if (topics.some(({ message }) => message.includes(': missing;'))) return
+    add(await checked('sizes', () => checkSizes(cluster, config)))
     add(await checked('clock', () => checkClock(cluster, config, deps.clock)))
     const store = new SubscriptionStore(cluster.kafka, topicNames(config).subscriptions, deps.clock)
     let table: Awaited<ReturnType<SubscriptionStore['read']>> | null = null
@@ -86,6 +85,8 @@ async function examine(context: CommandContext, add: (findings: readonly Finding
         return checkSubscriptions(table, config)
       }),
     )
+    const control = new ControlStore(cluster.kafka, topicNames(config).control, deps.clock)
+    add(await checked('control', () => checkControl(control)))
     const known = table as Awaited<ReturnType<SubscriptionStore['read']>> | null
     if (known !== null) {
       add(await checked('secrets', () => checkSecrets(cluster, config, known, deps.secrets, deps.clock.now())))

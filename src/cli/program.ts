@@ -67,7 +67,8 @@ function commands(context: CommandContext): Command[] {
         const { config } = context.load()
         const specs = await readTopicSpecs(config.topics)
         const cluster = await context.deps.connect(config)
-        return { specs, admin: { ...bound(cluster.admin), close: () => cluster.close() } }
+        const { maxEventBytes } = config.router
+        return { specs, maxEventBytes, admin: { ...bound(cluster.admin), close: () => cluster.close() } }
       },
       print: context.print,
       exit: (code) => context.deps.setExitCode(code),

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { roomProblems } from '../core/record-room.ts'
 import type { TopicSpec } from '../core/topic-spec.ts'
 import { isDrift, planLines, type TopicPlan } from '../core/topology.ts'
 import { applyPlan, readPlan } from '../operations/topic-actions.ts'
@@ -6,7 +7,7 @@ import type { TopicAdmin } from '../ports.ts'
 
 export interface TopicsDeps {
   /** Specs out of topics/*.yaml and the configuration, and a connection; rejects with a HooktideError. */
-  open(): Promise<{ readonly specs: readonly TopicSpec[]; readonly admin: TopicAdmin }>
+  open(): Promise<{ readonly specs: readonly TopicSpec[]; readonly admin: TopicAdmin; readonly maxEventBytes: number }>
   /** One or more lines to stdout. */
   print(text: string): void
   /** The exit code when all is done: 0 as it should be, 1 not (drift, or something was refused). */
@@ -21,7 +22,7 @@ export function topicsCommand(deps: TopicsDeps): Command {
   const add = (
     name: string,
     text: string,
-    run: (admin: TopicAdmin, specs: readonly TopicSpec[], json: boolean) => Promise<0 | 1>,
+    run: (admin: TopicAdmin, specs: readonly TopicSpec[], json: boolean, maxEventBytes: number) => Promise<0 | 1>,
   ) =>
     topics
       .command(name)
@@ -29,9 +30,9 @@ export function topicsCommand(deps: TopicsDeps): Command {
       .option('--json', 'print JSON instead of a table')
       .addHelpText('after', examplesOf(name))
       .action(async ({ json = false }: { json?: boolean }) => {
-        const { specs, admin } = await deps.open()
+        const { specs, admin, maxEventBytes } = await deps.open()
         try {
-          deps.exit(await run(admin, specs, json))
+          deps.exit(await run(admin, specs, json, maxEventBytes))
         } finally {
           await admin.close()
         }
@@ -60,11 +61,17 @@ export function topicsCommand(deps: TopicsDeps): Command {
     }
     return code(after)
   })
-  add('verify', 'exit 1 unless the service could start with the topics as they are', async (admin, specs, json) => {
-    const plans = await readPlan(admin, specs)
-    show(plans, json)
-    return plans.some(isDrift) ? 1 : 0
-  })
+  add(
+    'verify',
+    'exit 1 unless the service could start with the topics as they are',
+    async (admin, specs, json, maxEventBytes) => {
+      const plans = await readPlan(admin, specs)
+      const noRoom = roomProblems(specs, await admin.describe(specs.map(({ name }) => name)), maxEventBytes)
+      if (json) deps.print(JSON.stringify({ topics: plans, noRoom }, null, 2))
+      else deps.print([planTable(plans), ...noRoom.map((line) => `no room: ${line}`)].join('\n'))
+      return plans.some(isDrift) || noRoom.length > 0 ? 1 : 0
+    },
+  )
   return topics
 }
 

@@ -12,6 +12,8 @@ export interface StandingOrder {
   /** Null: the record can't be read; instances pass over it. */
   readonly order: Control | null
   readonly problem: string | null
+  /** It was written by a newer Hooktide. */
+  readonly newer: boolean
 }
 
 /** The `control` topic as a table of orders. */
@@ -35,8 +37,8 @@ export class ControlStore {
     return new Map(
       [...entries].map(([key, { value: decoded }]) => {
         const standing = decoded.ok
-          ? { key, order: decoded.value, problem: null }
-          : { key, order: null, problem: decoded.reason }
+          ? { key, order: decoded.value, problem: null, newer: false }
+          : { key, order: null, problem: decoded.reason, newer: decoded.code === 'unknown-version' }
         return [key, standing]
       }),
     )

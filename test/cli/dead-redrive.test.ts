@@ -77,7 +77,14 @@ describe('redrive', () => {
   test('offsets of the job count only what is sent; repeated, unreadable and orphaned ones are counted apart', async () => {
     const { run, origins } = world()
     const result = await run([letter(1), letter(2, 'd1'), unreadable, letter(10, 'x', 'gone'), letter(11)])
-    expect(result).toEqual({ redriven: 2, repeated: 1, unreadable: 1, orphaned: 1, next: { partition: 3, offset: 12 } })
+    expect(result).toEqual({
+      met: new Set(['d1', 'x', 'd11']),
+      redriven: 2,
+      repeated: 1,
+      unreadable: 1,
+      orphaned: 1,
+      next: { partition: 3, offset: 12 },
+    })
     expect(origins()).toEqual(['d1 redrive:j1 0', 'd11 redrive:j1 1'])
   })
 

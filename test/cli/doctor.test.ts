@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { checkGroups, type Finding } from '../../src/cli/doctor-checks.ts'
+import { checkGroups } from '../../src/cli/doctor-checks.ts'
+import type { Finding } from '../../src/cli/doctor-finding.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Cluster } from '../../src/operations/cluster.ts'
 import { realClock } from '../support/clock.ts'
@@ -27,8 +28,10 @@ describe('doctor on a real broker', () => {
       'tiers',
       'broker',
       'topics',
+      'sizes',
       'clock',
       'subscriptions',
+      'control',
       'secrets',
       'service',
       'retention',
@@ -66,9 +69,55 @@ describe('doctor on a real broker', () => {
     )
     const messages = of('subscriptions', 'fail').map(({ message }) => message)
     expect(messages).toEqual([
-      expect.stringMatching(/^broken can not be read/),
+      expect.stringMatching(/^1 subscription can not be read, e\.g\. broken: /),
       expect.stringMatching(/^private: plain http is not allowed/),
     ])
+  })
+
+  test('records nobody here can read: of orders and subscriptions, newer and damaged apart, how many and one to look at', async () => {
+    const own = await ownWorld()
+    const cluster = clusterOf(own)
+    const producer = cluster.kafka.producer()
+    const put = (name: string, key: string, value: string) =>
+      producer.send([
+        { topic: `${own.HOOKTIDE_TOPICS_PREFIX}${name}`, partition: 0, key, value: Buffer.from(value), headers: {} },
+      ])
+    await put('control', 'tier:retry-10s', '{"v":99,"kind":"tier"}')
+    await put('control', 'tier:retry-1m', '{"v":99,"kind":"tier"}')
+    await put('control', 'delivery:x', '[]')
+    await put('subscriptions', 'later', '{"v":99}')
+    await producer.close()
+    await cluster.close()
+    const { of } = await doctor(own)
+    expect(of('control', 'fail')).toMatchObject([
+      { message: expect.stringMatching(/^2 control records are of a newer version, e\.g\. tier:retry-10s: /) },
+      { message: expect.stringMatching(/^1 control record can not be read, e\.g\. delivery:x: /) },
+    ])
+    expect(of('subscriptions', 'fail')).toMatchObject([
+      { message: expect.stringMatching(/^1 subscription is of a newer version, e\.g\. later: /) },
+    ])
+  })
+
+  test('an event that goes inline must fit into every topic on its way: doctor and `topics verify` say which does not', async () => {
+    const own = await ownWorld()
+    const all = (more: object) => hooktide(['topics', 'verify', '--json'], { env: { ...own, ...more } })
+    expect((await doctor(own)).of('sizes', 'ok')[0]?.message).toMatch(
+      /^events of up to 262144 bytes fit .* are rejected$/,
+    )
+    const stored = await doctor({ ...own, HOOKTIDE_OBJECTS_DIRECTORY: '/objects' })
+    expect(stored.of('sizes', 'ok')[0]?.message).toMatch(/bodies of up to \d+ bytes are stored apart$/)
+    expect(JSON.parse((await all({})).out).noRoom).toEqual([])
+    const cluster = clusterOf(own)
+    const topic = `${own.HOOKTIDE_TOPICS_EVENTS}`
+    await cluster.admin.alterConfigs(topic, { 'max.message.bytes': '262144' })
+    await cluster.close()
+    const said = `${topic}: max.message.bytes is 262144, must be at least 294912`
+    const { code, of } = await doctor(own)
+    expect([code, of('sizes', 'fail').map(({ message }) => message)]).toEqual([1, [expect.stringContaining(said)]])
+    const verify = await all({})
+    expect([verify.code, JSON.parse(verify.out).noRoom]).toEqual([1, [expect.stringContaining(said)]])
+    const text = await hooktide(['topics', 'verify'], { env: own })
+    expect(text).toMatchObject({ code: 1, out: expect.stringContaining(`no room: ${said}`) })
   })
 
   test('missing topics: each is named, and nothing is asked that needs them', async () => {

@@ -39,7 +39,7 @@ async function topics(...args: string[]) {
   const printed: string[] = []
   let code: number | null = null
   const command = topicsCommand({
-    open: async () => ({ specs, admin: new KafkaTopicAdmin(client) }),
+    open: async () => ({ specs, maxEventBytes: 262_144, admin: new KafkaTopicAdmin(client) }),
     print: (text) => printed.push(text),
     exit: (value) => {
       code = value

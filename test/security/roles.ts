@@ -16,7 +16,25 @@ export interface Names {
   readonly groupPrefix: string
 }
 
-export type Role = 'router' | 'deliverer' | 'projector' | 'cli' | 'admin'
+export type Role = 'router' | 'deliverer' | 'projector' | 'api' | 'cli' | 'admin'
+
+const operating = {
+  // {events}: replays are looked at before they are made. lane-state: lines.
+  reads: [
+    '{events}',
+    'subscriptions',
+    'secrets',
+    'control',
+    'deliveries',
+    '{tier}',
+    'parked',
+    'lane-state',
+    'dead',
+    'attempts',
+    'rejected',
+  ],
+  writes: ['{events}', 'subscriptions', 'secrets', 'control', 'deliveries'],
+}
 
 /** What each role reads and writes; docs/security-kafka.md says the same in commands. */
 export const uses: Readonly<Record<Role, { readonly reads: readonly string[]; readonly writes: readonly string[] }>> = {
@@ -35,10 +53,8 @@ export const uses: Readonly<Record<Role, { readonly reads: readonly string[]; re
     reads: ['deliveries', '{tier}', 'parked', 'dead', 'attempts', 'control', 'subscriptions'],
     writes: [],
   },
-  cli: {
-    reads: ['subscriptions', 'secrets', 'control', 'deliveries', '{tier}', 'parked', 'dead', 'attempts', 'rejected'],
-    writes: ['{events}', 'subscriptions', 'secrets', 'control', 'deliveries'],
-  },
+  api: operating,
+  cli: operating,
   admin: { reads: [], writes: [] },
 }
 
@@ -62,8 +78,9 @@ export function leastAcls(role: Role, names: Names): Acl[] {
     ]
   }
   const acls = [ours('DESCRIBE_CONFIGS')]
-  // The deliverer reads or writes all of ours, which includes it.
-  if (role !== 'deliverer') acls.push(ours('DESCRIBE'))
+  // These read or write all of ours, which includes it.
+  const isAll = role === 'deliverer' || role === 'api' || role === 'cli'
+  if (!isAll) acls.push(ours('DESCRIBE'))
   if (!uses[role].reads.includes('{events}') && !uses[role].writes.includes('{events}')) {
     acls.push(literal(names.events, 'DESCRIBE'))
   }
@@ -73,7 +90,7 @@ export function leastAcls(role: Role, names: Names): Acl[] {
   const group = (operation: Acl['operation']): Acl => {
     return { resource: 'group', name: names.groupPrefix, prefixed: true, operation }
   }
-  if (role === 'cli') acls.push(group('DESCRIBE'))
+  if (role === 'cli' || role === 'api') acls.push(group('DESCRIBE'))
   else if (role !== 'projector') acls.push(group('READ'))
   if (role === 'deliverer') acls.push({ ...group('WRITE'), resource: 'transactional-id' })
   return acls

@@ -9,6 +9,7 @@ import { readTopicSpecs } from '../../src/operations/topic-folder.ts'
 import { ownBroker, whyNoLocalBroker } from '../support/broker.ts'
 import { type Authority, createAuthority } from '../support/certificates.ts'
 import { clientsOf, grant, secureListeners } from './cluster.ts'
+import { envOf, runCommands, runThroughApi } from './commands.ts'
 import { type Acl, aclText, leastAcls, type Role, topicsOf, uses } from './roles.ts'
 
 const names = { prefix: 'acl.', events: 'orders', tiers: ['retry-1s'], groupPrefix: 'hooktide.' }
@@ -19,7 +20,7 @@ const settings = {
   tiers: [{ name: 'retry-1s', delayMs: 1000 }],
   replication: null,
 }
-const roles = ['router', 'deliverer', 'projector', 'cli', 'admin'] as const
+const roles = ['router', 'deliverer', 'projector', 'api', 'cli', 'admin'] as const
 
 /** One user with all a role needs, and one for each ACL, who lacks it. */
 const users = roles.flatMap((role) => {
@@ -149,11 +150,8 @@ const work: Record<Role, (user: string, clients: ReturnType<typeof clientsOf>) =
     const reader = kafka.reader()
     for (const topic of topics) await reader.starts(topic)
   },
-  async cli(_user, { kafka, admin }) {
-    await verifyTopics(admin, specs)
-    await read(kafka, topicsOf(uses.cli.reads, specs))
-    await write(kafka, topicsOf(uses.cli.writes, specs))
-  },
+  api: operating,
+  cli: operating,
   async admin(user, { admin }) {
     const own = { ...settings, prefix: `${names.prefix}${user}.`, events: [`${names.events}-${user}`] }
     const mine = (await readTopicSpecs(own)).filter(({ role }) => role === 'rejected' || role === '{events}')
@@ -164,6 +162,12 @@ const work: Record<Role, (user: string, clients: ReturnType<typeof clientsOf>) =
     await applyPlan(admin, await readPlan(admin, changed), () => undefined)
     expect(await verifyTopics(admin, changed)).toEqual([])
   },
+}
+
+async function operating(_user: string, { kafka, admin }: ReturnType<typeof clientsOf>): Promise<void> {
+  await verifyTopics(admin, specs)
+  await read(kafka, topicsOf(uses.cli.reads, specs))
+  await write(kafka, topicsOf(uses.cli.writes, specs))
 }
 
 type Kafka = ReturnType<typeof clientsOf>['kafka']
@@ -253,9 +257,30 @@ describe.skipIf(noJava).each(roles)('the least ACLs of %s', (role) => {
   })
 })
 
+describe.skipIf(noJava)('with the least ACLs', () => {
+  const envFor = (user: string) =>
+    envOf(user, broker.secure.SECURE as string, authority.ca, {
+      HOOKTIDE_TOPICS_PREFIX: names.prefix,
+      HOOKTIDE_TOPICS_EVENTS: names.events,
+      HOOKTIDE_TOPICS_LANES: '1',
+      HOOKTIDE_TOPICS_TIERS: '[{name: retry-1s, delay: 1s}]',
+      HOOKTIDE_KAFKA_GROUP_PREFIX: names.groupPrefix,
+      HOOKTIDE_RETRY_CAP: '10s',
+      HOOKTIDE_RETRY_RETRY_AFTER_CAP: '10s',
+    })
+
+  test('of cli every command works', async () => {
+    expect(await runCommands(envFor('cli'))).toEqual([])
+  })
+
+  test('of api every command works through the API', async () => {
+    expect(await runThroughApi(envFor('api'))).toEqual([])
+  })
+})
+
 test('docs/security-kafka.md grants exactly these', () => {
   const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'security-kafka.md'), 'utf8')
-  for (const role of ['router', 'deliverer', 'projector', 'cli'] as const) {
+  for (const role of ['router', 'deliverer', 'projector', 'api', 'cli'] as const) {
     const section = text.split(`### ${role}\n`)[1]?.split('\n### ')[0] ?? ''
     const listed = (word: string) =>
       new RegExp(`^${word}="([^"]*)"`, 'm').exec(section)?.[1]?.split(' ').filter(Boolean).sort()

@@ -8,7 +8,7 @@ import { homedir } from 'node:os'
 import { dirname, join, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const least = [22, 19]
+const least = [22, 18]
 const here = realpathSync(fileURLToPath(import.meta.url))
 const root = join(dirname(here), '..')
 const main = join(root, 'src', 'main.ts')

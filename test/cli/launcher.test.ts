@@ -67,6 +67,6 @@ describe('bin/hooktide.js', () => {
     expect(Number(JSON.parse(again.out).node.split('.')[0])).toBeGreaterThanOrEqual(22)
     const bare = await run(systemNode, [await installed(false), 'version'])
     expect(bare.code).toBe(1)
-    expect(bare.err).toContain(`error: Node 22.19 or newer is needed, this is ${version}`)
+    expect(bare.err).toContain(`error: Node 22.18 or newer is needed, this is ${version}`)
   })
 })

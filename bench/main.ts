@@ -18,6 +18,7 @@ import { readOptions } from './options.ts'
 import { outage } from './outage.ts'
 import { machineText, scenarioText } from './print.ts'
 import { profile, profileText } from './profile.ts'
+import { rebuildBroker } from './rebuild-broker.ts'
 import { replay } from './replay.ts'
 import type { ScenarioResult } from './result.ts'
 import type { Scenario, Settings } from './scenario.ts'
@@ -39,6 +40,7 @@ const scenarios: readonly Scenario[] = [
   head,
   scheduled,
   replay,
+  rebuildBroker,
   drip,
   ingest,
   guard,

@@ -3,7 +3,7 @@ import { deliveryHeader, encodeOrigin } from '../src/core/delivery.ts'
 import { emptyHeaders, type FetchedBatch, headerMap, type InRecord } from '../src/core/record.ts'
 import type { LogReader } from '../src/ports.ts'
 
-const lanes = 12
+export const lanes = 12
 const subscriptions = 500
 
 /**

@@ -64,8 +64,15 @@ export interface PartProgress {
 
 /** Name of a part's stream: what the origins of its deliveries carry. */
 export function jobStream(id: string, part: string): string {
-  return `job:${id}:${part}`
+  return `${jobPrefix}${id}:${part}`
 }
+
+export function isJobStream(stream: string): boolean {
+  return stream.startsWith(jobPrefix)
+}
+
+/** No topic's name has a colon. */
+const jobPrefix = 'job:'
 
 export function startOf(range: PartRange): PartProgress {
   const none = { cut: null, generation: null, error: null }

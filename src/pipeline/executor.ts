@@ -12,7 +12,7 @@ export interface ExecutorLimits {
   readonly maxInFlight: number
   /** Bytes of the bodies of open POSTs. */
   readonly maxInFlightBytes: number
-  /** Most of the open POSTs that retries and lines may hold while first attempts wait, 0..1. */
+  /** Most of the open POSTs that retries, lines, replays and redrives may hold while live first attempts wait, 0..1. */
   readonly retryShare: number
   readonly maxPerSubscription: number
   readonly maxPerOrigin: number
@@ -41,6 +41,8 @@ export class Executor {
   readonly #run: (work: Work) => void
   readonly #first = new FairQueue<Item>(quantumBytes)
   readonly #retry = new FairQueue<Item>(quantumBytes)
+  readonly #job = new FairQueue<Item>(quantumBytes)
+  readonly #queues = [this.#first, this.#retry, this.#job]
   readonly #perSubscription = new Map<string, number>()
   readonly #origins: OriginSlots
   readonly #open = new Map<Work, { origin: string | null; item: Item }>()
@@ -55,7 +57,7 @@ export class Executor {
   readonly #waitMs: (work: Work) => number
   readonly #clock: Clock
   #openBytes = 0
-  #openRetries = 0
+  #openLater = 0
   #completed = 0
   #suspended = false
   #pumping = false
@@ -102,13 +104,13 @@ export class Executor {
 
   /** Works that could start but for the bounds. */
   get ready(): number {
-    return this.#first.size + this.#retry.size + this.#held.size
+    return this.#queues.reduce((size, queue) => size + queue.size, this.#held.size)
   }
 
   /** Those of them that do not wait for a rate: if none of these ends for long, something is wrong here. */
   get startable(): number {
     let startable = this.ready - this.#held.size
-    for (const id of this.#paces.waiting()) startable -= this.#first.sizeOf(id) + this.#retry.sizeOf(id)
+    for (const id of this.#paces.waiting()) for (const queue of this.#queues) startable -= queue.sizeOf(id)
     return startable
   }
 
@@ -124,9 +126,9 @@ export class Executor {
     return oldest
   }
 
-  /** Per subscription that has something waiting, first attempts and retries apart: since when. */
+  /** Per subscription that has something waiting, ranks apart: since when. */
   *waiting(): Iterable<{ readonly subscriptionId: string; readonly readyAtMs: number }> {
-    for (const queue of [this.#first, this.#retry])
+    for (const queue of this.#queues)
       for (const { flow, work } of queue.heads()) yield { subscriptionId: flow, readyAtMs: work.readyAtMs }
     yield* this.#held.waiting()
   }
@@ -144,7 +146,8 @@ export class Executor {
 
   #push(work: Work): void {
     const item = itemOf(work)
-    ;(item.retry ? this.#retry : this.#first).push(item)
+    const queues = { first: this.#first, retry: this.#retry, job: this.#job }
+    queues[item.rank].push(item)
   }
 
   finished(work: Work): void {
@@ -154,7 +157,7 @@ export class Executor {
     this.#open.delete(work)
     for (const gate of entry.item.gates) this.#gates.delete(gate)
     this.#openBytes -= work.bytes
-    if (entry.item.retry) this.#openRetries--
+    if (entry.item.rank !== 'first') this.#openLater--
     const subscriptionId = work.delivery.subscriptionId
     const left = (this.#perSubscription.get(subscriptionId) ?? 1) - 1
     if (left === 0) this.#perSubscription.delete(subscriptionId)
@@ -172,7 +175,7 @@ export class Executor {
   /** Takes back what waits here of an owner (of one subscription, if given). Open POSTs end by themselves. */
   withdraw(owner: Work['owner'], subscriptionId?: string): Work[] {
     const mine = (item: Item) => item.work.owner === owner
-    const queued = [this.#first, this.#retry]
+    const queued = this.#queues
       .flatMap((queue) => (subscriptionId === undefined ? queue.remove(mine) : queue.removeFrom(subscriptionId, mine)))
       .map((item) => item.work)
     return queued.concat(this.#held.remove(owner, subscriptionId))
@@ -217,11 +220,10 @@ export class Executor {
 
   #take(): Item | null {
     const { maxInFlight, retryShare } = this.#limits
-    const retriesMayRun =
-      this.#first.size === 0 || this.#openRetries < Math.max(1, Math.floor(maxInFlight * retryShare))
-    // Retries use their share first: first attempts alone could keep every slot for ever.
-    if (retriesMayRun && this.#retry.size > 0) {
-      const item = this.#retry.take(this.#may)
+    const laterMayRun = this.#first.size === 0 || this.#openLater < Math.max(1, Math.floor(maxInFlight * retryShare))
+    // They use their share first: first attempts alone could keep every slot for ever.
+    if (laterMayRun) {
+      const item = this.#retry.take(this.#may) ?? this.#job.take(this.#may)
       if (item !== null) return item
     }
     return this.#first.take(this.#may)
@@ -254,7 +256,7 @@ export class Executor {
     for (const gate of item.gates) this.#gates.add(gate)
     this.#open.set(work, { origin, item })
     this.#openBytes += work.bytes
-    if (item.retry) this.#openRetries++
+    if (item.rank !== 'first') this.#openLater++
     this.#perSubscription.set(item.flow, (this.#perSubscription.get(item.flow) ?? 0) + 1)
     if (origin !== null) this.#origins.take(origin)
     this.#run(work)
@@ -270,7 +272,6 @@ export class Executor {
   }
 
   #wake(subscriptionId: string): void {
-    this.#first.wake(subscriptionId)
-    this.#retry.wake(subscriptionId)
+    for (const queue of this.#queues) queue.wake(subscriptionId)
   }
 }

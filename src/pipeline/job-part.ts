@@ -1,6 +1,6 @@
 import { HooktideError, messageOf } from '../core/error.ts'
 import { isOver, type Job, type PartProgress } from '../core/job.ts'
-import { type InRecord, type OutRecord, recordBytes } from '../core/record.ts'
+import { type FetchedBatch, type InRecord, type OutRecord, recordBytes } from '../core/record.ts'
 import type { Clock, LogReader, Observer, Producer } from '../ports.ts'
 import { type JobLog, placeOf } from './job-log.ts'
 
@@ -44,6 +44,8 @@ export class JobPart {
   #stopped = false
   #savedMs = 0
   #allowedMs = 0
+  #held: { readonly from: number; readonly batch: FetchedBatch; readonly written: number } | null = null
+  #fetchBytes = leastFetchBytes
   #wake: (() => void) | null = null
 
   constructor(deps: PartDeps, id: string, part: string) {
@@ -138,9 +140,8 @@ export class JobPart {
   }
 
   async #step(job: Job, progress: PartProgress, bound: number): Promise<PartProgress> {
-    const { reader, work, producer, clock } = this.#deps
-    const { topic, partition } = placeOf(this.part)
-    const batch = await reader.fetch({ topic, partition, from: progress.next, maxBytes: fetchBytes })
+    const { work, producer, clock } = this.#deps
+    const batch = await this.#batch(progress)
     const counts = { written: progress.written, passed: progress.passed, unreadable: progress.unreadable }
     /** What is written and acknowledged so far: to be had when this ends early. */
     let done = progress
@@ -171,10 +172,30 @@ export class JobPart {
       if (clock.mono() - this.#savedMs >= saveEveryMs) return done
     }
     counts.unreadable += batch.undecodable?.length ?? 0
+    this.#resize(job, counts.written + out.length - (this.#held?.written ?? progress.written))
     await flush(Math.max(done.next, Math.min(batch.nextOffset, bound)))
     // Nothing came: it is not stable yet.
     if (batch.nextOffset <= progress.next) await this.#sleep(100)
     return done
+  }
+
+  /** Read once: what the pace leaves of a batch is there for the next step. */
+  async #batch({ next: from, written }: PartProgress): Promise<FetchedBatch> {
+    const held = this.#held
+    if (held !== null && held.from <= from && from < held.batch.nextOffset) {
+      return { ...held.batch, records: held.batch.records.filter(({ offset }) => offset >= from) }
+    }
+    const { topic, partition } = placeOf(this.part)
+    const batch = await this.#deps.reader.fetch({ topic, partition, from, maxBytes: this.#fetchBytes })
+    this.#held = { from, batch, written }
+    return batch
+  }
+
+  /** About a second's worth: decoding more in one go, for all parts at once, keeps live traffic waiting in this thread. */
+  #resize(job: Job, written: number): void {
+    const enough = this.#share(job) ?? 4 * chunkRecords
+    const wanted = written < enough ? this.#fetchBytes * 2 : this.#fetchBytes / 2
+    this.#fetchBytes = Math.min(mostFetchBytes, Math.max(leastFetchBytes, wanted))
   }
 
   #share(job: Job): number | null {
@@ -253,7 +274,8 @@ export class JobPart {
 
 const chunkRecords = 200
 const chunkBytes = 512 * 1024
-const fetchBytes = 512 * 1024
+const leastFetchBytes = 32 * 1024
+const mostFetchBytes = 512 * 1024
 const saveEveryMs = 2_000
 const patienceMs = 5_000
 /** Offsets that live traffic may have to wait for at the end. */

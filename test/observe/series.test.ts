@@ -27,7 +27,7 @@ function crowded(count: number) {
   )
   const owner = { begin: () => 'go' as const }
   const works = Array.from({ length: count }, (_, i) => {
-    const delivery = { id: `d${i}`, subscriptionId: `s${i}`, body: Buffer.alloc(0) }
+    const delivery = { id: `d${i}`, subscriptionId: `s${i}`, body: Buffer.alloc(0), origin: { stream: 'events/0' } }
     return {
       source: 'deliveries',
       delivery,

@@ -54,7 +54,14 @@ function desk() {
   )
   const owner = { begin: () => 'go' }
   const offer = (id: string, of?: Claim) => {
-    const delivery = { id, subscriptionId: 's', attempts: 0, body: Buffer.alloc(0), ...(of && { claim: of }) }
+    const delivery = {
+      id,
+      subscriptionId: 's',
+      attempts: 0,
+      body: Buffer.alloc(0),
+      origin: { stream: 'events/0' },
+      ...(of && { claim: of }),
+    }
     const work = { delivery, bytes: 1, line: null, owner, source: 'deliveries', readyAtMs: 0 }
     executor.offer(work as unknown as Work)
   }

@@ -39,10 +39,17 @@ class Desk {
   offer(
     id: string,
     source: Work['source'] = 'deliveries',
-    more: { bytes?: number; owner?: WorkOwner; line?: string } = {},
+    more: { bytes?: number; owner?: WorkOwner; line?: string; stream?: string } = {},
   ): Work {
     const line = more.line === undefined ? null : { ordered: true, key: more.line }
-    const delivery = { id: `d${this.#n++}`, subscriptionId: id, attempts: 0, body: Buffer.alloc(more.bytes ?? 0) }
+    const origin = { stream: more.stream ?? 'events/0', generation: 1, offset: this.#n }
+    const delivery = {
+      id: `d${this.#n++}`,
+      subscriptionId: id,
+      attempts: 0,
+      body: Buffer.alloc(more.bytes ?? 0),
+      origin,
+    }
     const work = { delivery, bytes: more.bytes ?? 1, line, owner: more.owner ?? this.#owner, source }
     this.executor.offer(work as unknown as Work)
     return work as unknown as Work
@@ -135,6 +142,36 @@ describe('retries and first attempts', () => {
     const desk = new Desk({ retryShare: 0.3 }).quick('again')
     for (let i = 0; i < 20; i++) desk.offer('again', 'tier')
     expect(desk.open.size).toBe(10)
+  })
+})
+
+describe('replays and live traffic', () => {
+  const replayed = { stream: 'job:r1:events/0' }
+
+  test('while live first attempts wait, what jobs wrote holds at most the share of retries, with them', () => {
+    const desk = new Desk({ retryShare: 0.3 }).quick('live', 'past', 'again')
+    const holders = Array.from({ length: 10 }, () => desk.offer('live'))
+    for (let i = 0; i < 20; i++) desk.offer('past', 'deliveries', replayed)
+    desk.offer('again', 'tier')
+    for (let i = 0; i < 20; i++) desk.offer('live')
+    for (const holder of holders) desk.finish(holder)
+    expect([desk.openOf('again').length, desk.openOf('past').length, desk.openOf('live').length]).toEqual([1, 2, 7])
+  })
+
+  test('a retry goes before what jobs wrote', () => {
+    const desk = new Desk({ maxInFlight: 1 }).quick('past', 'again')
+    const holder = desk.offer('past', 'deliveries', replayed)
+    for (let i = 0; i < 5; i++) desk.offer('past', 'deliveries', replayed)
+    desk.offer('again', 'tier')
+    desk.finish(holder)
+    expect(desk.openOf('again').length).toBe(1)
+  })
+
+  test('with no live one waiting a replay may have everything', () => {
+    const desk = new Desk({ retryShare: 0.3 }).quick('past')
+    for (let i = 0; i < 20; i++) desk.offer('past', 'deliveries', replayed)
+    expect(desk.open.size).toBe(10)
+    expect(desk.executor.ready).toBe(10)
   })
 })
 

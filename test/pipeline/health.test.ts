@@ -24,7 +24,7 @@ function busyProcess() {
     (work) => open.push(work),
   )
   const offer = (id: string) => {
-    const delivery = { id, subscriptionId: 's', attempts: 0, body: Buffer.alloc(0) }
+    const delivery = { id, subscriptionId: 's', attempts: 0, body: Buffer.alloc(0), origin: { stream: 'events/0' } }
     const record = { headers: {} }
     executor.offer({ delivery, record, bytes: 1, line: null, owner: { begin: () => 'go' } } as unknown as Work)
   }

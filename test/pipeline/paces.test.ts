@@ -46,7 +46,13 @@ function world(
   const owner: WorkOwner = { begin: () => 'go' }
   let n = 0
   const offer = (id: string, by: WorkOwner = owner, source = 'deliveries') => {
-    const delivery = { id: `d${n++}`, subscriptionId: id, attempts: 0, body: Buffer.alloc(0) }
+    const delivery = {
+      id: `d${n++}`,
+      subscriptionId: id,
+      attempts: 0,
+      body: Buffer.alloc(0),
+      origin: { stream: 'events/0' },
+    }
     executor.offer({ delivery, bytes: 1, line: null, owner: by, source } as unknown as Work)
   }
   const of = (id: string) => starts.filter((start) => start.id === id)

@@ -34,7 +34,13 @@ test('fifty endpoints that drip until the time-out take nothing from those that 
   )
   let n = 0
   const offer = (id: string) => {
-    const delivery = { id: `d${n++}`, subscriptionId: id, attempts: 0, body: Buffer.alloc(0) }
+    const delivery = {
+      id: `d${n++}`,
+      subscriptionId: id,
+      attempts: 0,
+      body: Buffer.alloc(0),
+      origin: { stream: 'events/0' },
+    }
     const owner = { begin: () => 'go' }
     executor.offer({ delivery, bytes: 1, line: null, owner, source: 'deliveries' } as unknown as Work)
   }
@@ -93,7 +99,7 @@ test('room that one who waited does not use is offered to the next', async () =>
   )
   const owners = { a: { begin: () => 'go' }, gone: { begin: () => 'go' }, b: { begin: () => 'go' } } as const
   for (const id of ['a', 'gone', 'b'] as const) {
-    const delivery = { id, subscriptionId: id, attempts: 0, body: Buffer.alloc(0) }
+    const delivery = { id, subscriptionId: id, attempts: 0, body: Buffer.alloc(0), origin: { stream: 'events/0' } }
     executor.offer({ delivery, bytes: 1, line: null, owner: owners[id], source: 'deliveries' } as unknown as Work)
   }
   expect(started).toEqual(['a'])

@@ -28,15 +28,26 @@ export function decodeClaim(text: string, maxBytes: number): Result<Claim> {
   }
   const write = `write {"key", "bytes", "sha256"}, at most 1024 characters`
   if (typeof data !== 'object' || data === null) return fail(`header ${claimHeader} is no pointer; ${write}`)
-  const { key, bytes, sha256 } = data as Record<string, unknown>
+  const names = { what: `header ${claimHeader}`, key: 'key', bytes: 'bytes', sha256: 'sha256' }
+  return checkedClaim(data as Record<string, unknown>, maxBytes, names)
+}
+
+/** Where a pointer may lead, whoever wrote it and how. `names`: what its parts are called there, for the reason. */
+export function checkedClaim(
+  { key, bytes, sha256 }: { readonly key?: unknown; readonly bytes?: unknown; readonly sha256?: unknown },
+  maxBytes: number,
+  names: { readonly what: string; readonly key: string; readonly bytes: string; readonly sha256: string },
+): Result<Claim> {
+  const { what } = names
+  if (maxBytes === 0) return fail(`${what}: pointers are not taken here`)
   if (typeof key !== 'string' || !isClaimKey(key))
     return fail(
-      `header ${claimHeader}: key must be 1 to 300 letters, digits, "-", "_", "=", "." with "/" between, no ".."`,
+      `${what}: ${names.key} must be 1 to 300 letters, digits, "-", "_", "=", "." with "/" between, no "..", no host`,
     )
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256))
-    return fail(`header ${claimHeader}: sha256 must be 64 lower case hex digits`)
+    return fail(`${what}: ${names.sha256} must be 64 lower case hex digits`)
   if (typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes < 0)
-    return fail(`header ${claimHeader}: bytes must be the size of the body`)
+    return fail(`${what}: ${names.bytes} must be the size of the body`)
   if (bytes > maxBytes)
     return fail(`a claimed body of ${bytes} bytes, at most ${maxBytes} (objects.maxBytes)`, 'too-large')
   return ok({ key, bytes, sha256 })

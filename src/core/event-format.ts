@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Claim, claimHeader, decodeClaim } from './claim.ts'
+import { datarefClaim } from './dataref.ts'
 import type { EventIdentity } from './delivery-id.ts'
 import type { EventLimits, EventProblem, EventResult } from './event.ts'
 import { isTraceparent, maxKeyChars, Refusal, rules } from './event-rules.ts'
@@ -16,6 +17,8 @@ interface Attributes {
   readonly key: string | undefined
   readonly contentType: string
   readonly traceparent: string | undefined
+  /** Of a CloudEvent in structured mode without data. */
+  readonly claim?: Claim | undefined
 }
 
 /**
@@ -36,8 +39,8 @@ export function parseEvent(record: InRecord, at: TopicPartition, limits: EventLi
 
 function parse(record: InRecord, at: TopicPartition, limits: EventLimits): EventResult {
   const { headers } = record
-  const claim = claimOf(record, limits)
-  const value = claim === undefined ? record.value : empty
+  const pointer = claimOf(record, limits)
+  const value = pointer === undefined ? record.value : empty
   if (value === null) throw new Refusal('null-value', 'the record has no value; produce the event body as the value')
   if (value.length > limits.maxBytes)
     throw new Refusal('too-large', `value of ${value.length} bytes, at most ${limits.maxBytes} (router.maxEventBytes)`)
@@ -46,7 +49,8 @@ function parse(record: InRecord, at: TopicPartition, limits: EventLimits): Event
   if (count > limits.maxHeaders)
     throw new Refusal('too-many-headers', `${count} headers, at most ${limits.maxHeaders} (router.maxHeaders)`)
 
-  const found = attributes(headers, value)
+  const found = attributes(headers, value, limits.maxClaimBytes ?? 0)
+  const claim = pointer ?? found.claim
   if (found.type === undefined) throw new Refusal('missing-type', noType)
   rules.type(found.type)
   if (found.id !== undefined) rules.id(found.id)
@@ -71,7 +75,7 @@ function parse(record: InRecord, at: TopicPartition, limits: EventLimits): Event
     timeMs: Math.max(0, record.timestampMs),
     // A broken trace context is dropped, not refused (W3C Trace Context 3.2): the event matters more.
     traceparent: found.traceparent !== undefined && isTraceparent(found.traceparent) ? found.traceparent : null,
-    body: value,
+    body: claim === undefined ? value : empty,
     ...(claim === undefined ? {} : { claim }),
   })
 }
@@ -79,22 +83,28 @@ function parse(record: InRecord, at: TopicPartition, limits: EventLimits): Event
 /** Beside a pointer stands no body: which of the two would be meant? */
 function claimOf({ headers, value }: InRecord, limits: EventLimits): Claim | undefined {
   const given = text(headers, claimHeader)
-  if (given === undefined) return undefined
+  const maxBytes = limits.maxClaimBytes ?? 0
+  if (given === undefined) {
+    // In binary mode only; beside data it says the same, and the data is here (dataref extension).
+    if (headers.ce_dataref === undefined || (value !== null && value.length > 0)) return undefined
+    if (headers.ce_specversion === undefined || isStructured(contentTypeOf(headers))) return undefined
+    return datarefClaim((name) => text(headers, `ce_${name}`), maxBytes)
+  }
   if (value !== null && value.length > 0)
     throw new Refusal(
       'bad-claim',
       `header ${claimHeader} stands beside a body; leave the value empty, or the header out`,
     )
-  const claim = decodeClaim(given, limits.maxClaimBytes ?? 0)
+  const claim = decodeClaim(given, maxBytes)
   if (!claim.ok) throw new Refusal(claim.code === 'too-large' ? 'too-large' : 'bad-claim', claim.reason)
   return claim.value
 }
 
-function attributes(headers: HeaderMap, value: Buffer): Attributes {
-  const contentType = text(headers, 'content-type') ?? text(headers, 'Content-Type')
+function attributes(headers: HeaderMap, value: Buffer, maxClaimBytes: number): Attributes {
+  const contentType = contentTypeOf(headers)
   const traceparent = headers.traceparent?.toString('latin1')
-  if (contentType !== undefined && /^\s*application\/cloudevents/i.test(contentType))
-    return structured(contentType.trim(), value, traceparent)
+  if (contentType !== undefined && isStructured(contentType))
+    return structured(contentType.trim(), value, traceparent, maxClaimBytes)
   if (headers.ce_specversion !== undefined || headers.ce_type !== undefined || headers.ce_id !== undefined) {
     const get = (name: string) => text(headers, `ce_${name}`)
     cloudEventRules(get)
@@ -117,7 +127,12 @@ function attributes(headers: HeaderMap, value: Buffer): Attributes {
   return { ...envelope(value), contentType: contentType ?? 'application/json', traceparent }
 }
 
-function structured(contentType: string, value: Buffer, traceparent: string | undefined): Attributes {
+function structured(
+  contentType: string,
+  value: Buffer,
+  traceparent: string | undefined,
+  maxClaimBytes: number,
+): Attributes {
   const format = (contentType.split(';')[0] as string).trim().toLowerCase()
   if (format !== 'application/cloudevents+json')
     throw new Refusal(
@@ -127,16 +142,21 @@ function structured(contentType: string, value: Buffer, traceparent: string | un
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(contentType)?.[1]
   if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
     throw new Refusal('unsupported-format', `charset ${charset.slice(0, 40)} is not read here; write JSON in UTF-8`)
-  const get = members(value, 'a CloudEvent in structured mode')
+  const object = objectOf(value, 'a CloudEvent in structured mode')
+  const get = members(object)
   cloudEventRules(get)
+  const hasData = (object.data ?? object.data_base64 ?? null) !== null
+  const claim = hasData ? undefined : datarefClaim(members(object, 'datarefsize'), maxClaimBytes)
   return {
     type: get('type'),
     id: get('id'),
     source: get('source'),
     tenant: get('tenant'),
     key: get('partitionkey'),
-    contentType,
+    // What is delivered is then the data alone.
+    contentType: claim === undefined ? contentType : (get('datacontenttype') ?? 'application/json'),
     traceparent: traceparent ?? get('traceparent'),
+    claim,
   }
 }
 
@@ -152,12 +172,11 @@ function cloudEventRules(get: (name: string) => string | undefined): void {
 }
 
 function envelope(value: Buffer): Pick<Attributes, 'type' | 'id' | 'source' | 'tenant' | 'key'> {
-  const get = members(value, 'a JSON envelope (no header names a type)')
+  const get = members(objectOf(value, 'a JSON envelope (no header names a type)'))
   return { type: get('type'), id: get('id'), source: undefined, tenant: get('tenant'), key: get('key') }
 }
 
-/** Text members of the JSON object in the value; null counts as not given. */
-function members(value: Buffer, what: string): (name: string) => string | undefined {
+function objectOf(value: Buffer, what: string): Record<string, unknown> {
   let data: unknown
   try {
     data = JSON.parse(utf8.decode(value))
@@ -166,13 +185,26 @@ function members(value: Buffer, what: string): (name: string) => string | undefi
   }
   if (typeof data !== 'object' || data === null || Array.isArray(data))
     throw new Refusal('bad-json', `the value is not a JSON object, but is read as ${what}; ${noTypeRemedy}`)
-  const object = data as Record<string, unknown>
+  return data as Record<string, unknown>
+}
+
+/** Text members; null counts as not given. `whole`: one that may be a number as well. */
+function members(object: Record<string, unknown>, whole?: string): (name: string) => string | undefined {
   return (name) => {
     const member = Object.hasOwn(object, name) ? object[name] : undefined
     if (member === undefined || member === null) return undefined
     if (typeof member === 'string') return member
+    if (name === whole && typeof member === 'number') return String(member)
     throw new Refusal(problemOf[name] ?? 'missing-attribute', `${name} is a ${typeof member}, must be a text`)
   }
+}
+
+function contentTypeOf(headers: HeaderMap): string | undefined {
+  return text(headers, 'content-type') ?? text(headers, 'Content-Type')
+}
+
+function isStructured(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^\s*application\/cloudevents/i.test(contentType)
 }
 
 /** A header as text; undefined when it is absent. */
@@ -209,4 +241,7 @@ const problemOf: Readonly<Record<string, EventProblem>> = {
   tenant: 'bad-tenant',
   key: 'bad-key',
   partitionkey: 'bad-key',
+  dataref: 'bad-claim',
+  datarefsize: 'bad-claim',
+  datarefsha256: 'bad-claim',
 }

@@ -46,7 +46,7 @@ function directEvents({ kafka, config }: OperationParts): EventOperations {
       return {
         topic,
         partitions,
-        limits: { maxBytes, maxHeaders },
+        limits: { maxBytes, maxHeaders, maxClaimBytes: config.objects.maxBytes },
         maxLargeBytes: null,
         send: (records) => producer.send(records),
         close: () => producer.close(),

@@ -69,6 +69,66 @@ test('an event that points to its body has none; its deliveries point there too'
   expect(decodeDelivery({ headers, value: Buffer.alloc(0) })).toMatchObject({ ok: true, value: { claim } })
 })
 
+describe('the dataref of a CloudEvent', () => {
+  const pointer = { dataref: claim.key, datarefsize: String(claim.bytes), datarefsha256: claim.sha256 }
+  const attributes = { specversion: '1.0', id: '1', source: '/s', type: 'report.made', datacontenttype: 'text/csv' }
+
+  const parse = (headers: [string, string][], value: Buffer | null, more = {}) =>
+    parseEvent({ offset: 1, timestampMs: 0, key: null, value, headers: headerMap(headers) }, at, { ...limits, ...more })
+  function binary(given: Record<string, string>, value: Buffer | null = null, more = {}) {
+    const { datacontenttype, ...rest } = { ...attributes, ...given }
+    const headers = Object.entries(rest).map(([name, text]): [string, string] => [`ce_${name}`, text])
+    return parse([...headers, ['content-type', datacontenttype]], value, more)
+  }
+  const structured = (given: object, more = {}) =>
+    parse(
+      [['content-type', 'application/cloudevents+json; charset=utf-8']],
+      Buffer.from(JSON.stringify({ ...attributes, ...given })),
+      { maxBytes: 1_000, ...more },
+    )
+
+  test('is a pointer into the store, in binary and in structured mode: what is sent is the data, as what it is', () => {
+    const read = { ok: true, value: { type: 'report.made', contentType: 'text/csv', claim, body: Buffer.alloc(0) } }
+    expect(binary(pointer)).toMatchObject(read)
+    expect(binary(pointer, Buffer.alloc(0))).toMatchObject(read)
+    expect(structured(pointer)).toMatchObject(read)
+    expect(structured({ ...pointer, datarefsize: claim.bytes, data: null })).toMatchObject(read)
+  })
+
+  test('is not looked at beside the data itself, wherever it leads', () => {
+    const data = Buffer.from('{}')
+    const elsewhere = { ...pointer, dataref: 'https://example.com/x' }
+    expect(binary(elsewhere, data)).toMatchObject({ ok: true, value: { body: data } })
+    expect(binary(elsewhere, data)).not.toHaveProperty('value.claim')
+    for (const given of [{ data: 1 }, { data_base64: 'AA==' }]) {
+      const whole = structured({ ...elsewhere, ...given })
+      expect(whole).toMatchObject({ ok: true, value: { contentType: expect.stringContaining('cloudevents') } })
+      expect(whole).not.toHaveProperty('value.claim')
+    }
+  })
+
+  test.each<[string, Record<string, string>, string]>([
+    ['another host', { dataref: 'https://169.254.169.254/latest' }, 'bad-claim'],
+    ['another host, without a scheme', { dataref: '//10.0.0.1/x' }, 'bad-claim'],
+    ['a file', { dataref: 'file:///etc/passwd' }, 'bad-claim'],
+    ['a way out', { dataref: '../../etc/passwd' }, 'bad-claim'],
+    ['a way out, encoded', { dataref: '%2e%2e/x' }, 'bad-claim'],
+    ['a fragment', { dataref: `${claim.key}#x` }, 'bad-claim'],
+    ['no digest', { datarefsha256: '' }, 'bad-claim'],
+    ['a size that is none', { datarefsize: '1e3' }, 'bad-claim'],
+    ['too large', { datarefsize: '2001' }, 'too-large'],
+  ])('is rejected as our own pointer is: %s', (_, given, code) => {
+    expect(binary({ ...pointer, ...given })).toMatchObject({ ok: false, code })
+    expect(structured({ ...pointer, ...given })).toMatchObject({ ok: false, code })
+  })
+
+  test('is rejected where pointers are not taken', () => {
+    const refused = { ok: false, code: 'bad-claim', reason: expect.stringContaining('not taken here') }
+    expect(binary(pointer, null, { maxClaimBytes: 0 })).toMatchObject(refused)
+    expect(structured(pointer, { maxClaimBytes: 0 })).toMatchObject(refused)
+  })
+})
+
 test.each<[string, string, Buffer | null, string]>([
   ['no JSON', 'x', null, 'bad-claim'],
   ['a URL for a key', encodeClaim({ ...claim, key: 'https://10.0.0.1/x' }), null, 'bad-claim'],

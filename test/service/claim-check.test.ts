@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -55,6 +55,30 @@ test('a body larger than a record is delivered whole and signed; the log holds a
     0,
     expect.stringMatching(/^\{"key":"20/),
   ])
+})
+
+test("a producer's own object, pointed to by a CloudEvent's dataref in binary and in structured mode, is what is delivered", async () => {
+  await world.subscribe(world.subscription('refs', world.endpoint.at('/refs'), { types: ['ref.*'] }))
+  const text = 'a;b\n1;2\n'
+  const claim = { ...claimFor(Buffer.from(text), 0), key: 'exports/report.csv' }
+  await mkdir(join(store, 'exports'))
+  await writeFile(join(store, claim.key), text)
+  const pointer = { dataref: claim.key, datarefsize: claim.bytes, datarefsha256: claim.sha256 }
+  const attributes = (type: string) => ({ specversion: '1.0', id: type, source: '/exports', type, ...pointer })
+  const record = { ...world.eventRecord({ id: 'x', type: 'x', body: '' }), key: null }
+  const header = (name: string, value: unknown): [string, Buffer] => [name, Buffer.from(String(value))]
+  const inHeaders = Object.entries(attributes('ref.binary')).map(([name, value]) => header(`ce_${name}`, value))
+  await world.append(
+    { ...record, headers: Object.fromEntries([...inHeaders, header('content-type', 'text/csv')]) },
+    {
+      ...record,
+      headers: Object.fromEntries([header('content-type', 'application/cloudevents+json')]),
+      value: Buffer.from(JSON.stringify({ ...attributes('ref.structured'), datacontenttype: 'text/csv' })),
+    },
+  )
+  await until('both have come', () => world.endpoint.delivered('/refs').length === 2)
+  for (const { body, headers } of world.endpoint.of('/refs'))
+    expect([body.toString(), headers['content-type']]).toEqual([text, 'text/csv'])
 })
 
 test('an object that is not there is a dead letter with the reason; the others go on', async () => {

@@ -73,7 +73,7 @@ test('a subscription whose name leads inside is refused when it is added, change
     hooktide(['subscriptions', 'add', '--id', id, '--url', url, '--secret', 'env:HOOK'], { env })
   const refused = await add('inside', 'https://private.test/hook')
   expect([refused.code, refused.err]).toMatchObject([
-    1,
+    2,
     expect.stringContaining('inside: url (https://private.test/hook): private.test resolves to 10.0.0.5: private'),
   ])
   expect((await add('good', 'https://public.test/hook')).code).toBe(0)

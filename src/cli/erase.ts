@@ -3,6 +3,7 @@ import { HooktideError } from '../core/error.ts'
 import { type ErasePlan, eraseAll, planErase } from '../operations/erase.ts'
 import type { StateErased } from '../operations/state-tools.ts'
 import type { CommandContext } from './context.ts'
+import { createProgress } from './progress.ts'
 import { oneLine, plural, table, time } from './text.ts'
 
 interface EraseOptions {
@@ -20,7 +21,7 @@ export function eraseCommand(context: CommandContext): Command {
     .description('Erase a subscription, a tenant or an event, and say what the log keeps until when')
     .option('--subscription <id>', 'the subscription, its secrets, its orders, its rows')
     .option('--tenant <tenant>', 'all of that, for every subscription of the tenant')
-    .option('--event <id>', 'the rows of the deliveries of this event')
+    .option('--event <id>', 'the rows of the deliveries of this event, and its body in the object store')
     .option('--dry-run', 'only say what would go and what would stay')
     .option('--json', 'print JSON')
     .addHelpText('after', examples)
@@ -30,12 +31,13 @@ export function eraseCommand(context: CommandContext): Command {
       const state = deps.state(config)
       try {
         await context.withCluster(async (cluster) => {
-          const parts = { cluster, config, clock: deps.clock, state }
+          const objects = deps.objects(config)
+          const progress = createProgress(deps.stderr, deps.clock)
+          const parts = { cluster, config, clock: deps.clock, state, objects, progress }
           const plan = await planErase(parts, what)
-          // No claim checks are kept by this version: nothing to remove behind them.
-          const done = options.dryRun === true ? null : await eraseAll(parts, plan, null)
+          const done = options.dryRun === true ? null : await eraseAll(parts, plan)
           if (options.json === true) printJson({ ...plan, done })
-          else print(planText(plan, done === null))
+          else print(planText(plan, done))
         })
       } finally {
         await state.close()
@@ -56,12 +58,16 @@ function erased({ subscription, tenant, event }: EraseOptions): StateErased {
   })
 }
 
-function planText({ what, subscriptions, secrets, orders, deliveries, remains }: ErasePlan, dryRun: boolean): string {
+type Done = Awaited<ReturnType<typeof eraseAll>> | null
+
+function planText(plan: ErasePlan, done: Done): string {
+  const { what, subscriptions, secrets, orders, deliveries, remains } = plan
   const rows = deliveries === null ? 'no delivery state here' : plural(deliveries, 'delivery', 'deliveries')
   const lines = [
-    `${dryRun ? 'would erase' : 'erased'} ${what.by} ${what.id}`,
+    `${done === null ? 'would erase' : 'erased'} ${what.by} ${what.id}`,
     `  tables  ${plural(subscriptions.length, 'subscription')}, ${plural(secrets.length, 'sealed secret')}, ${plural(orders.length, 'order')}`,
     `  state   ${rows}`,
+    `  objects ${objectsText(plan, done?.objects ?? null)}`,
     'what the log still holds, at the longest until:',
   ].map(oneLine)
   const left = remains.map(({ topic, goneByMs, how }) => {
@@ -71,11 +77,21 @@ function planText({ what, subscriptions, secrets, orders, deliveries, remains }:
   return [...lines, table([{ title: '  topic' }, { title: 'until' }, { title: 'by' }], left)].join('\n')
 }
 
+function objectsText({ what, objects }: ErasePlan, removed: number | null): string {
+  if (objects === null) return 'no object store here'
+  if (what.by === 'subscription') return "none: a stored body is its event's, see --event and --tenant"
+  const { remove, shared } = objects
+  const kept = shared === 0 ? '' : `; ${plural(shared, 'stays', 'stay')}, others point there too`
+  return `${plural(removed ?? remove.length, 'stored body', 'stored bodies')}${kept}`
+}
+
 const examples = `
 Examples:
   hooktide erase --subscription billing --dry-run
   hooktide erase --tenant acme
   hooktide erase --event 8f14e45f
+With an object store its bodies go too, so a delivery that still waits for one of them ends as a dead letter. Looking
+for them reads all events and deliveries.
 Nothing can be taken out of the middle of a log: topics that are not compacted hold what they hold until their
 retention takes it, and a state that is rebuilt before then shows it again. Deliveries that still wait for an erased
 subscription are cancelled; when they are, run it once more. Producers' own topics are theirs.

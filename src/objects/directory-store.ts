@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
+import { basename, dirname, join, sep } from 'node:path'
 import { type Claim, claimProblem, isClaimKey, isDayBefore } from '../core/claim.ts'
 import { messageOf } from '../core/error.ts'
 import type { ObjectFound, Objects } from '../ports/objects.ts'
@@ -51,6 +51,21 @@ export class DirectoryStore implements Objects {
       await file.close()
     }
     await rename(draft, path)
+  }
+
+  async remove(key: string): Promise<boolean> {
+    if (!isClaimKey(key)) return false
+    try {
+      const root = await realpath(this.#root)
+      const folder = await realpath(dirname(join(root, key)))
+      // Neither the object nor a folder on the way may lead out of the directory.
+      if (folder !== root && !folder.startsWith(root + sep)) return false
+      await unlink(join(folder, basename(key)))
+      return true
+    } catch (error) {
+      if (isCode(error, 'ENOENT') && (await this.#isThere())) return false
+      throw error
+    }
   }
 
   async removeBefore(timeMs: number, dryRun: boolean): Promise<readonly string[]> {

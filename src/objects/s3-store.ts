@@ -84,6 +84,19 @@ export class S3Store implements Objects {
     }
   }
 
+  /** S3 says the same whether there was one or not. */
+  async remove(key: string): Promise<boolean> {
+    if (!isClaimKey(key)) return false
+    const { sdk, client } = await this.#sdk()
+    const { abortSignal, cancel } = this.#deadline(putMs)
+    try {
+      await client.send(new sdk.DeleteObjectCommand(this.#at({ key })), { abortSignal })
+      return true
+    } finally {
+      cancel()
+    }
+  }
+
   /** One object after the other: requests for many need checksums that not every compatible store takes. */
   async removeBefore(timeMs: number, dryRun: boolean): Promise<readonly string[]> {
     const { prefix } = this.#options
@@ -124,7 +137,7 @@ export class S3Store implements Objects {
     return { abortSignal: controller.signal, cancel }
   }
 
-  #at({ key }: Claim): { Bucket: string; Key: string } {
+  #at({ key }: Pick<Claim, 'key'>): { Bucket: string; Key: string } {
     return { Bucket: this.#options.bucket, Key: this.#options.prefix + key }
   }
 }

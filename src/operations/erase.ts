@@ -5,16 +5,17 @@ import { HooktideError } from '../core/error.ts'
 import { partitionOf } from '../core/partition.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
 import type { Subscription } from '../core/subscription.ts'
+import type { Objects } from '../ports/objects.ts'
 import type { Clock } from '../ports.ts'
 import type { Cluster } from './cluster.ts'
 import { ControlStore } from './control-store.ts'
+import { type ErasedObjects, erasedObjects } from './erased-objects.ts'
 import { topicNames } from './names.ts'
+import { leastObjectAge } from './objects-clean.ts'
+import type { Progress } from './progress.ts'
 import { confirmWritten, partitionsOf } from './read-topic.ts'
 import type { StateErased, StateTools } from './state-tools.ts'
 import { SubscriptionStore } from './subscription-store.ts'
-
-/** Takes bodies out of the object store that a claim check points to; whoever keeps one passes it in. */
-export type ClaimRemover = (what: StateErased) => Promise<number>
 
 export interface ErasePlan {
   readonly what: StateErased
@@ -25,15 +26,17 @@ export interface ErasePlan {
   readonly orders: readonly string[]
   /** Deliveries in the state; null: there is no state. */
   readonly deliveries: number | null
+  /** Stored bodies; null: there is no object store here. */
+  readonly objects: ErasedObjects | null
   readonly remains: readonly Remainder[]
 }
 
-/** What stays in a topic, as nothing can be taken out of the middle of a log. */
+/** What stays in a topic, as nothing can be taken out of the middle of a log, or in the object store (`topic`: `objects`). */
 export interface Remainder {
   readonly topic: string
   /** When the last of it is gone at the latest (epoch ms); null: the topic keeps records for ever. */
   readonly goneByMs: number | null
-  readonly how: 'retention' | 'compaction'
+  readonly how: 'retention' | 'compaction' | 'objects clean'
 }
 
 interface EraseParts {
@@ -41,6 +44,9 @@ interface EraseParts {
   readonly config: Config
   readonly clock: Clock
   readonly state: StateTools
+  /** Null: none is configured. */
+  readonly objects: Objects | null
+  readonly progress: Progress
 }
 
 /** What `eraseAll` would do. Writes nothing. */
@@ -62,8 +68,26 @@ export async function planErase(parts: EraseParts, what: StateErased): Promise<E
     secrets,
     orders: await ordersOf(parts, what, gone, deliveries !== null),
     deliveries,
-    remains: await remainders(parts),
+    objects: await storedBodies(parts, what),
+    remains: [...(await remainders(parts)), ...(await objectRemainder(parts))],
   }
+}
+
+async function storedBodies({ cluster, config, objects, progress }: EraseParts, what: StateErased) {
+  if (objects === null) return null
+  const reader = cluster.kafka.reader()
+  try {
+    return await erasedObjects({ reader, config, progress }, what)
+  } finally {
+    await reader.close()
+  }
+}
+
+/** Bodies that others point to, and those of a subscription's events, go with their day. */
+async function objectRemainder({ cluster, config, clock, objects }: EraseParts): Promise<Remainder[]> {
+  if (objects === null) return []
+  const age = await leastObjectAge(cluster.admin, config)
+  return [{ topic: 'objects', goneByMs: age === null ? null : clock.now() + age.ms, how: 'objects clean' }]
 }
 
 /**
@@ -73,18 +97,28 @@ export async function planErase(parts: EraseParts, what: StateErased): Promise<E
 export async function eraseAll(
   parts: EraseParts,
   plan: ErasePlan,
-  removeClaims: ClaimRemover | null,
 ): Promise<{ readonly deliveries: number | null; readonly objects: number | null }> {
   const { cluster, config, clock, state } = parts
   const names = topicNames(config)
   // First what is removed, then who it belongs to: run again, it is found by that.
-  const objects = removeClaims === null ? null : await removeClaims(plan.what)
+  const removed = await removeObjects(parts, plan)
   await tombstones(parts, names.secrets, plan.secrets)
   if (plan.orders.length > 0) await new ControlStore(cluster.kafka, names.control, clock).clear(plan.orders)
   const store = new SubscriptionStore(cluster.kafka, names.subscriptions, clock)
   await store.read()
   await store.write(plan.subscriptions.map((id) => ({ id, subscription: null })))
-  return { deliveries: await state.erase(plan.what, false).catch(withoutState), objects }
+  return { deliveries: await state.erase(plan.what, false).catch(withoutState), objects: removed }
+}
+
+async function removeObjects({ objects, progress }: EraseParts, plan: ErasePlan): Promise<number | null> {
+  if (objects === null || plan.objects === null) return null
+  let removed = 0
+  for (const key of plan.objects.remove) {
+    if (await objects.remove(key)) removed++
+    progress.update(`${removed} stored bodies removed`)
+  }
+  progress.end()
+  return removed
 }
 
 function sealedOf(subscription: Subscription): string[] {

@@ -15,6 +15,8 @@ export interface Objects {
   get(claim: Claim): Promise<ObjectFound>
   /** Resolves when it is stored for good. Throws when it can't be. */
   put(claim: Claim, body: Buffer): Promise<void>
+  /** Removes one; false: there was none, as far as the store can tell. Throws. */
+  remove(key: string): Promise<boolean>
   /** Removes the days (the first segment of keys that Hooktide makes) before this time; `dryRun`: none. Returns them, sorted. Throws. */
   removeBefore(timeMs: number, dryRun: boolean): Promise<readonly string[]>
   /** For the start. Null: it can be used for that; else why not, when that is a mistake and not an outage. */

@@ -78,10 +78,10 @@ test('a subscription whose name leads inside is refused when it is added, change
   ])
   expect((await add('good', 'https://public.test/hook')).code).toBe(0)
   const changed = await hooktide(['subscriptions', 'update', 'good', '--url', 'https://private.test/'], { env })
-  expect([changed.code, changed.err]).toMatchObject([1, expect.stringContaining('10.0.0.5')])
+  expect([changed.code, changed.err]).toMatchObject([2, expect.stringContaining('10.0.0.5')])
   const file = JSON.stringify([{ id: 'other', url: 'https://private.test/x', secrets: [{ ref: 'env:HOOK' }] }])
   const applied = await hooktide(['subscriptions', 'apply', '-'], { env, input: file })
-  expect([applied.code, applied.err]).toMatchObject([1, expect.stringContaining('other: url')])
+  expect([applied.code, applied.err]).toMatchObject([2, expect.stringContaining('other: url')])
   const { subscriptions } = JSON.parse((await hooktide(['subscriptions', 'list', '--json'], { env })).out)
   expect(subscriptions.map(({ id, url }: { id: string; url: string }) => [id, url])).toEqual([
     ['good', 'https://public.test/hook'],

@@ -67,6 +67,22 @@ test('days are removed as a whole, up to a time', async () => {
   expect(await readdir(root)).toEqual(['1970-01-04', 'reports'])
 })
 
+test('one object is removed; what is not there is told, what leads out of the directory stays', async () => {
+  const [root, outside] = [await directory(), await directory()]
+  await writeFile(join(outside, 'secret'), body)
+  await symlink(outside, join(root, 'folder'))
+  const store = new DirectoryStore(root)
+  await store.put(claim, body)
+  expect([await store.remove(claim.key), await store.remove(claim.key), await store.get(claim)]).toEqual([
+    true,
+    false,
+    { t: 'missing' },
+  ])
+  expect([await store.remove('folder/secret'), await store.remove('../secret')]).toEqual([false, false])
+  expect(await readdir(outside)).toEqual(['secret'])
+  await expect(new DirectoryStore(join(root, 'not-mounted')).remove(claim.key)).rejects.toThrow('ENOENT')
+})
+
 test('at the start: a root that is not there or is a file is told, and nothing is made or left behind', async () => {
   const root = await directory()
   const [none, file] = [join(root, 'none'), join(root, 'file')]

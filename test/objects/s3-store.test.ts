@@ -76,6 +76,8 @@ test.skipIf(!found)('days are removed as a whole, up to a time; other keys stay'
   expect(await bodies.removeBefore(3 * 86_400_000, false)).toEqual(days)
   const left = await Promise.all([...at, own].map(async (one) => (await bodies.get(one)).t))
   expect(left).toEqual(['missing', 'missing', 'found', 'found'])
+  expect(await bodies.remove(own.key)).toBe(true)
+  expect((await bodies.get(own)).t).toBe('missing')
 })
 
 function freePort(): Promise<number> {

@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimFor, claimHeader, encodeClaim } from '../../src/core/claim.ts'
 import { hooktide } from '../cli/support.ts'
@@ -91,6 +91,49 @@ test('an object that is not there is a dead letter with the reason; the others g
     errorClass: 'body',
     error: 'claim: there is no object nowhere/at-all',
   })
+})
+
+test("erased are the bodies of an event or a tenant that no one else's record points to; what stays is said, with its time", async () => {
+  const put = async (key: string) => {
+    await mkdir(dirname(join(store, key)), { recursive: true })
+    await writeFile(join(store, key), large)
+  }
+  const there = (key: string) =>
+    readFile(join(store, key)).then(
+      () => true,
+      () => false,
+    )
+  for (const key of ['own/one', 'own/both', 'own/other', 'own/shared']) await put(key)
+  const of = (tenant: string, id: string, key: string) => {
+    const record = pointing(id, key)
+    return { ...record, headers: { ...record.headers, 'event-tenant': Buffer.from(tenant) } }
+  }
+  await world.append(
+    of('gone', 'g1', 'own/one'),
+    of('gone', 'g2', 'own/both'),
+    of('gone', 'g3', 'own/both'),
+    of('gone', 'g4', 'own/shared'),
+    of('stays', 's1', 'own/shared'),
+    of('stays', 's2', 'own/other'),
+  )
+  const erase = async (...args: string[]) => {
+    const { code, out, err } = await hooktide(['erase', ...args, '--json'], { env: world.env })
+    expect([code, err]).toEqual([0, ''])
+    return JSON.parse(out)
+  }
+  // g3 points there as well.
+  expect(await erase('--event', 'g2')).toMatchObject({ objects: { remove: [], shared: 1 }, done: { objects: 0 } })
+  expect(await erase('--event', 'g1', '--dry-run')).toMatchObject({ objects: { remove: ['own/one'] }, done: null })
+  expect(await there('own/one')).toBe(true)
+  expect(await erase('--event', 'g1')).toMatchObject({ done: { objects: 1 } })
+  expect(await there('own/one')).toBe(false)
+  const tenant = await erase('--tenant', 'gone')
+  expect(tenant).toMatchObject({ objects: { remove: ['own/both', 'own/one'], shared: 1 }, done: { objects: 1 } })
+  const kept = tenant.remains.find(({ topic }: { topic: string }) => topic === 'objects')
+  expect([kept.how, kept.goneByMs > Date.now() + 86_400_000]).toEqual(['objects clean', true])
+  expect(await Promise.all(['own/both', 'own/shared', 'own/other'].map(there))).toEqual([false, true, true])
+  const text = await hooktide(['erase', '--tenant', 'gone', '--dry-run'], { env: world.env })
+  expect(text.out).toContain('objects 2 stored bodies; 1 stays, others point there too')
 })
 
 test('a store that is away holds the delivery back without an attempt; back again, it is sent', async () => {

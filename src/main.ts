@@ -6,9 +6,13 @@ import { openObjects } from './app/object-store.ts'
 import { processOutput } from './app/process-output.ts'
 import { createSecretTools } from './app/secret-tools.ts'
 import { createStateTools } from './app/state-tools.ts'
+import { startWorker, workerPlace } from './app/worker-process.ts'
+import { Workers } from './app/workers.ts'
 import { connect, rehearse, runDemo, startService, systemClock } from './app.ts'
 import type { CliDeps, ServiceOptions } from './cli/deps.ts'
 import { runCli } from './cli/run.ts'
+import { workerShare } from './config/share.ts'
+import type { LoadedConfig } from './config.ts'
 import { messageOf } from './core/error.ts'
 import { LineBuffer } from './observe/line-buffer.ts'
 import { createObserver } from './observe/observer.ts'
@@ -46,18 +50,24 @@ function commandObserver() {
   return createObserver({ clock, stream: process.stderr, level: 'error', processMetrics: false })
 }
 
-async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
-  const { config, warnings } = loaded
+async function runService({ loaded, roles, workers }: ServiceOptions): Promise<void> {
+  const place = workerPlace(process.env)
+  if (place === null && workers > 1) return await runWorkers(loaded, workers)
+  const { warnings } = loaded
+  const config = place === null ? loaded.config : workerShare(loaded.config, place)
+  // Once per machine, and that is the first of its workers.
+  const first = place === null || place.index === 0
   const lines = new LineBuffer(process.stdout, clock)
   lastWords = () => lines.flush()
-  const observer = createObserver({ clock, stream: lines, level: config.observe.level })
-  for (const warning of warnings) observer.log('warn', 'config.warning', { warning })
+  const base = place === null ? {} : { worker: place.index }
+  const observer = createObserver({ clock, stream: lines, level: config.observe.level, base })
+  if (first) for (const warning of warnings) observer.log('warn', 'config.warning', { warning })
   let failed: Error | null = null
   const service = await startService({
     config,
     roles: { router: roles.includes('router'), deliverer: roles.includes('deliverer') },
-    projector: roles.includes('projector'),
-    api: roles.includes('api'),
+    projector: first && roles.includes('projector'),
+    api: first && roles.includes('api'),
     env: process.env,
     clock,
     observer,
@@ -85,6 +95,35 @@ async function runService({ loaded, roles }: ServiceOptions): Promise<void> {
   observer.close()
   lines.flush()
   if (failed !== null) throw failed
+}
+
+/** Several processes like this one; see `Workers`. */
+async function runWorkers({ config }: LoadedConfig, count: number): Promise<void> {
+  const observer = createObserver({ clock, stream: process.stdout, level: config.observe.level })
+  const command = {
+    file: process.execPath,
+    args: [...process.execArgv, ...process.argv.slice(1)],
+    env: process.env,
+    output: (lines: Buffer) => void process.stdout.write(lines),
+  }
+  const workers = new Workers({ count, clock, observer, start: (index) => startWorker(command, { index, count }) })
+  escalate = () => workers.abort()
+  if (ending.signal.aborted) workers.stop()
+  else ending.signal.addEventListener('abort', () => workers.stop(), { once: true })
+  process.exitCode = await workers.run()
+  observer.close()
+}
+
+/** A worker is told by its parent, and ends with it. */
+if (workerPlace(process.env) !== null) {
+  let aborted = false
+  process.on('message', (word) => {
+    if (!ending.signal.aborted) ending.abort('asked by the parent process')
+    if (word !== 'abort' || aborted) return
+    aborted = true
+    escalate('abort')
+  })
+  process.on('disconnect', () => ending.signal.aborted || ending.abort('the parent process is gone'))
 }
 
 const root = join(import.meta.dirname, '..')

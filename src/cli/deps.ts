@@ -21,6 +21,8 @@ export type Role = 'router' | 'deliverer' | 'projector' | 'api'
 export interface ServiceOptions {
   readonly loaded: LoadedConfig
   readonly roles: readonly Role[]
+  /** Processes of it on this machine. */
+  readonly workers: number
 }
 
 export interface DemoOptions {

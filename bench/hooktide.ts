@@ -16,6 +16,8 @@ export interface HooktideOptions {
   readonly env: Readonly<Record<string, string>>
   readonly roles?: string
   readonly nodeFlags?: readonly string[]
+  /** Processes of it. */
+  readonly workers?: number
 }
 
 /** The product as its users run it: a process of `main.ts up` with a configuration file; its log goes to a file. */
@@ -36,13 +38,16 @@ export class Hooktide {
     writeFileSync(`${path}.yaml`, stringify(options.config))
     const log = openSync(`${path}.log`, 'w')
     const flags = options.nodeFlags ?? []
-    const args = [...flags, main, 'up', '--config', `${path}.yaml`, '--roles', options.roles ?? 'router,deliverer']
+    const { workers = 1, roles = 'router,deliverer' } = options
+    const more = workers > 1 ? ['--workers', String(workers)] : []
+    const args = [...flags, main, 'up', '--config', `${path}.yaml`, '--roles', roles, ...more]
     const hooktide = new Hooktide(spawnNode(args, { ...process.env, ...options.env }, log, log), `${path}.log`)
     closeSync(log)
     await until('start of Hooktide', 60_000, () => {
       if (hasEnded(hooktide.#child)) throw new Error(`Hooktide has ended:\n${hooktide.tail()}`)
-      const line = hooktide.lines('service.started')[0]
-      if (line === undefined) return false
+      const started = hooktide.lines('service.started')
+      const [line] = started
+      if (line === undefined || started.length < workers) return false
       hooktide.#port = line.port as number
       hooktide.startedAtMs = monoMs()
       return true
@@ -68,7 +73,7 @@ export class Hooktide {
     return readFileSync(this.#log, 'utf8').slice(-2000)
   }
 
-  /** Values on its page for Prometheus, added up over the labels. */
+  /** Values on its page for Prometheus, added up over the labels; of several workers the first one's. */
   async metrics(): Promise<(name: string) => number> {
     const response = await fetch(`http://127.0.0.1:${this.#port}/metrics`, { signal: AbortSignal.timeout(10_000) })
     const text = await response.text()

@@ -25,8 +25,17 @@ export function load(): number {
   return loadavg()[0] as number
 }
 
-/** CPU seconds a process has used, user and system; null where it can't be seen (no /proc, a broker elsewhere). */
+/**
+ * CPU seconds a process and its living children have used, user and system; null where it can't be seen (no /proc, a broker
+ * elsewhere).
+ */
 export function cpuSeconds(pid: number | null): number | null {
+  const own = ownCpuSeconds(pid)
+  if (own === null || pid === null) return own
+  return childrenOf(pid).reduce((sum, child) => sum + (cpuSeconds(child) ?? 0), own)
+}
+
+function ownCpuSeconds(pid: number | null): number | null {
   const text = pid === null ? null : readProc(pid, 'stat')
   if (text === null) return null
   // The name in parentheses may hold spaces; user and system time are fields 14 and 15.
@@ -35,12 +44,26 @@ export function cpuSeconds(pid: number | null): number | null {
 }
 
 export interface Memory {
-  /** Highest resident set since the start, MB of 10^6 bytes. */
+  /** Highest resident set since the start, MB of 10^6 bytes; of several processes the sum. */
   readonly peakMb: number
   readonly nowMb: number
 }
 
 export function memory(pid: number): Memory | null {
+  const own = ownMemory(pid)
+  if (own === null) return null
+  return childrenOf(pid).reduce((sum, child) => {
+    const part = memory(child)
+    return part === null ? sum : { peakMb: sum.peakMb + part.peakMb, nowMb: sum.nowMb + part.nowMb }
+  }, own)
+}
+
+function childrenOf(pid: number): number[] {
+  const text = readProc(pid, `task/${pid}/children`) ?? ''
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
+function ownMemory(pid: number): Memory | null {
   const text = readProc(pid, 'status')
   if (text === null) return null
   const of = (name: string) =>

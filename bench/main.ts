@@ -10,6 +10,7 @@ import { ingest } from './ingest.ts'
 import { latency } from './latency.ts'
 import { lateness } from './lateness.ts'
 import { load, machine } from './machine.ts'
+import { match } from './match-index.ts'
 import { memoryScenario } from './memory-scenario.ts'
 import { mix } from './mix.ts'
 import { monoMs } from './mono.ts'
@@ -21,6 +22,7 @@ import { profile, profileText } from './profile.ts'
 import { rebuildBroker } from './rebuild-broker.ts'
 import { replay } from './replay.ts'
 import type { ScenarioResult } from './result.ts'
+import { backlog, scale } from './scale.ts'
 import type { Scenario, Settings } from './scenario.ts'
 import { scheduled } from './scheduled.ts'
 import { benchState } from './state.ts'
@@ -32,6 +34,7 @@ const scenarios: readonly Scenario[] = [
   throughput,
   latency,
   mix,
+  backlog,
   fanout,
   memoryScenario,
   lateness,
@@ -45,7 +48,9 @@ const scenarios: readonly Scenario[] = [
   ingest,
   guard,
   sign,
+  match,
   tls,
+  scale,
 ]
 
 /** The suite: every scenario beside its reference in one run. Results on stdout, progress on stderr. */

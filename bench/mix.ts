@@ -23,7 +23,7 @@ export const mix: Scenario = {
       settings.note(`mix, round ${round + 1} of ${settings.rounds}, load ${load().toFixed(1)}`)
       const plain = await run(stage, count, '/ok', '/ok')
       rows.add('all answer', plain)
-      const mixed = await run(stage, count, '/sometimes', '/delay/10000')
+      const mixed = await run(stage, count, '/fail/6', '/delay/10000')
       rows.add('mixed', { ratio: (mixed.steady ?? Number.NaN) / (plain.steady ?? Number.NaN), ...mixed })
     }
     return { rows: rows.all(), targets: [{ row: 'mixed', figure: 'ratio', atLeast: 0.9 }] }

@@ -9,17 +9,23 @@ export interface Options {
   /** Hold the ratios to those of bench/baseline.json, or make them that. */
   readonly gate: 'check' | 'save' | null
   readonly nodeFlags: readonly string[]
+  /** Processes of Hooktide in throughput. */
+  readonly workers: number
+  /** Of `scale`; undefined: all. */
+  readonly dimensions: readonly string[] | undefined
   /** The profile is of ordered deliveries. */
   readonly ordered: boolean
 }
 
-export const usage = `npm run bench -- [throughput] [latency] [mix] [fanout] [memory] [lateness] [noisy] [outage] [head] [scheduled] [replay] [drip] [ingest] [guard] [sign] [tls] [profile] [all] [options]
+export const usage = `npm run bench -- [throughput] [latency] [mix] [backlog] [fanout] [memory] [lateness] [noisy] [outage] [head] [scheduled] [replay] [drip] [ingest] [guard] [sign] [match] [tls] [scale] [profile] [all] [options]
 
 Without a name: throughput, latency, memory and lateness. profile runs throughput once and prints where the time went.
-guard, sign and tls need no broker.
+guard, sign, match and tls need no broker.
   --rounds N          rounds of throughput and latency; the table shows median (least–most). Default 3
   --concurrency N     open POSTs. Default 256 (throughput also runs 64)
   --deliveries N      deliveries of a round, or waiting; default: the scenario's own
+  --workers N         throughput: N processes of Hooktide (up --workers N). Default 1
+  --dimension A,B     scale: only these of subscriptions, fanout, lanes, backlog, failing, payload
   --gate              compare the ratios with those in bench/baseline.json; exit 1 when one fell beyond its spread and 10 %
   --save-gate         write the ratios of this run there
   --ordered           profile deliveries in order by key
@@ -38,7 +44,7 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
   if (values.help) return usage
   const unknown = positionals.find((name) => name !== 'all' && !known.includes(name))
   if (unknown !== undefined) return `there is no scenario "${unknown}"\n\n${usage}`
-  for (const name of ['rounds', 'concurrency', 'deliveries'] as const) {
+  for (const name of ['rounds', 'concurrency', 'deliveries', 'workers'] as const) {
     const text = values[name]
     if (text !== undefined && !/^[1-9]\d{0,6}$/.test(text))
       return `--${name} is "${text}", must be a whole number above 0`
@@ -53,6 +59,8 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
     rounds: Number(values.rounds ?? 3),
     concurrency: Number(values.concurrency ?? 256),
     deliveries: values.deliveries === undefined ? undefined : Number(values.deliveries),
+    workers: Number(values.workers ?? 1),
+    dimensions: values.dimension?.split(','),
     json: values.json ?? false,
     gate: values['save-gate'] === true ? 'save' : values.gate === true ? 'check' : null,
     nodeFlags: values['node-flag'] ?? [],
@@ -68,6 +76,8 @@ function parse(args: readonly string[]) {
       rounds: { type: 'string' },
       concurrency: { type: 'string' },
       deliveries: { type: 'string' },
+      workers: { type: 'string' },
+      dimension: { type: 'string' },
       json: { type: 'boolean' },
       ordered: { type: 'boolean' },
       gate: { type: 'boolean' },

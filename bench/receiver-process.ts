@@ -7,7 +7,7 @@ import { Tally } from './tally.ts'
  * The endpoint, in a process of its own. Plain sockets and the least HTTP there is, so that it is not what is measured.
  * What it does stands in the path: `/ok` answers 200, `/delay/N` after N ms, `/hang` never, `/drip` a
  * byte of its header every half second, `/status/N` with N, `/head/N` the first
- * number 503 N times, everything else 200, `/sometimes` six of a hundred once with 503,
+ * number 503 N times, everything else 200, `/fail/N` N of a hundred once with 503,
  * `/limit` once 429 with Retry-After 1 + n mod 30 seconds, then 200.
  */
 let tally = new Tally(0, 0)
@@ -17,7 +17,8 @@ process.on('message', (message: { t: string; base: number; count: number }) => {
   if (message.t === 'expect') {
     tally = new Tally(message.base, message.count)
     tell({ t: 'ready' })
-  } else if (message.t === 'report') tell({ t: 'report', report: tally.report() })
+  } else if (message.t === 'counts') tell({ t: 'counts', ...tally.counts })
+  else if (message.t === 'report') tell({ t: 'report', report: tally.report() })
 })
 process.on('disconnect', () => process.exit(0))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
@@ -63,7 +64,7 @@ function answer(socket: Socket, path: string, body: Buffer): void {
   else if (path.startsWith('/delay/')) {
     setTimeout(() => socket.write(okText), Number(path.slice(7)))
   } else if (path.startsWith('/status/')) socket.write(plain(Number(path.slice(8))))
-  else if (path === '/sometimes') socket.write(seen === 1 && n % 100 < 6 ? plain(503) : okText)
+  else if (path.startsWith('/fail/')) socket.write(seen === 1 && n % 100 < Number(path.slice(6)) ? plain(503) : okText)
   else if (path.startsWith('/head/')) socket.write(n === 0 && seen <= Number(path.slice(6)) ? plain(503) : okText)
   else if (path === '/limit' && seen === 1) {
     const seconds = 1 + (n % 30)

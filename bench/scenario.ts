@@ -7,6 +7,10 @@ export interface Settings {
   readonly concurrency: number
   /** Deliveries of a round; undefined: the scenario's own. */
   readonly deliveries: number | undefined
+  /** Processes of Hooktide, where a scenario takes several. */
+  readonly workers: number
+  /** Of `scale`; undefined: all. */
+  readonly dimensions: readonly string[] | undefined
   /** No further round begins after so long, ms. */
   readonly patienceMs: number
   readonly note: (line: string) => void

@@ -71,6 +71,11 @@ export class Tally {
     return [next, ...this.marks()]
   }
 
+  /** POSTs of these numbers so far, and how many numbers they were. */
+  get counts(): { readonly posts: number; readonly distinct: number } {
+    return { posts: this.#posts, distinct: this.#distinct }
+  }
+
   report(): Report {
     return {
       posts: this.#posts,

@@ -2,6 +2,7 @@ import { sleep } from './clock.ts'
 import { createBodies } from './events.ts'
 import { load, memory } from './machine.ts'
 import { monoMs } from './mono.ts'
+import { plainConsumer } from './plain-consumer.ts'
 import { Raw } from './raw.ts'
 import { type Figures, Rows } from './result.ts'
 import type { Scenario } from './scenario.ts'
@@ -38,22 +39,34 @@ export const throughput: Scenario = {
           const count = settings.deliveries ?? 40_000
           const reference = await runRaw(world, raw, open, count, stage)
           rows.add(`raw, ${open} open`, reference)
-          const plain = await runHooktide(world, stage, { count, ordered: false, reference })
-          rows.add(`Hooktide, ${open} open`, plain)
+          const { workers } = settings
+          const suffix = suffixOf(workers)
+          const plain = await runHooktide(world, stage, { count, ordered: false, reference, workers })
+          rows.add(`Hooktide, ${open} open${suffix}`, plain)
           if (open !== settings.concurrency) continue
-          const ordered = await runHooktide(world, stage, { count, ordered: true, reference })
-          rows.add(`Hooktide, ${open} open, ${keys} keys in order`, ordered)
+          const ordered = await runHooktide(world, stage, { count, ordered: true, reference, workers })
+          rows.add(`Hooktide, ${open} open, ${keys} keys in order${suffix}`, ordered)
         }
       }
+      const { world } = worlds[0] as { world: World }
+      const reading = await plainConsumer(stage, `${world.prefix}events`, settings.deliveries ?? 40_000)
+      if (reading !== null) rows.add('Java consumer, reading only', reading)
+      else settings.note('no Java consumer to compare with: it needs a JDK and the broker that Maven fetched')
     } finally {
       await raw.close()
       for (const { world } of worlds) await world.close()
     }
     return {
       rows: rows.all(),
-      targets: [{ row: `Hooktide, ${settings.concurrency} open`, figure: 'ratio', atLeast: 0.3 }],
+      targets: [
+        { row: `Hooktide, ${settings.concurrency} open${suffixOf(settings.workers)}`, figure: 'ratio', atLeast: 0.5 },
+      ],
     }
   },
+}
+
+function suffixOf(workers: number): string {
+  return workers > 1 ? `, ${workers} workers` : ''
 }
 
 /** One per number of open POSTs, which is configuration; rounds follow each other on it. */
@@ -91,6 +104,7 @@ export interface HooktideRun {
   readonly count: number
   readonly ordered: boolean
   readonly reference?: Figures
+  readonly workers?: number
   readonly nodeFlags?: readonly string[]
   /** Told of the window that counts as steady, `monoMs`. */
   readonly steady?: (fromMs: number, toMs: number) => void
@@ -119,7 +133,7 @@ export async function runHooktide(world: World, stage: Stage, run: HooktideRun):
   const readings = new Map<number, Reading>()
   await receiver.expect(from, count, (mark) => readings.set(mark, read(processes)))
   const spawnMs = monoMs()
-  const hooktide = await world.start({ nodeFlags: run.nodeFlags ?? [] })
+  const hooktide = await world.start({ nodeFlags: run.nodeFlags ?? [], workers: run.workers ?? 1 })
   processes.sender = hooktide.pid
   try {
     const fifthMs = await receiver.reached(0.2, patienceMs)

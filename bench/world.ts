@@ -204,7 +204,7 @@ export class World {
   }
 
   /** The product on this world's topics; stop it yourself. */
-  start(options: { roles?: string; nodeFlags?: readonly string[] } = {}): Promise<Hooktide> {
+  start(options: { roles?: string; nodeFlags?: readonly string[]; workers?: number } = {}): Promise<Hooktide> {
     return Hooktide.start({
       folder: this.#stage.folder,
       name: `${this.#name}-${++this.#starts}`,

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Client } from 'undici'
 import type { Target } from '../core/url-rules.ts'
 import type { ClientIdentity } from '../ports.ts'
-import { type DialOptions, dial } from './dial.ts'
+import { type DialOptions, dial, refusalOf } from './dial.ts'
 import type { Exchange, Line } from './exchange.ts'
 import { Failure } from './failure.ts'
 import { InterimFilter } from './interim.ts'
@@ -36,6 +36,9 @@ export class Connection implements Line {
   #socket: Socket | null = null
   #filter: InterimFilter | null = null
   #openedMs = 0
+  #address: string | null = null
+  /** Of its name, when they were last tested. */
+  #tested: readonly string[] | undefined
   #stopDial: (() => void) | null = null
   #gone = false
 
@@ -66,7 +69,18 @@ export class Connection implements Line {
     if (this.#gone || this.#exchange !== null) return false
     const socket = this.#socket
     if (socket === null || socket.destroyed || !socket.writable || socket.readableLength > 0) return false
-    return this.#options.clock.mono() - this.#openedMs < this.#options.maxAgeMs
+    return this.#options.clock.mono() - this.#openedMs < this.#options.maxAgeMs && this.#leadsThere()
+  }
+
+  /** A name may have moved since, or lead inside now: what others have been told of it meanwhile holds for kept sockets too. */
+  #leadsThere(): boolean {
+    const { resolver, policy } = this.#options
+    const known = this.#target.literal ? undefined : resolver.known(this.#target.hostname)
+    if (known === undefined || known === this.#tested) return true
+    if (this.#address === null || !known.includes(this.#address)) return false
+    if (refusalOf(this.#target, known, policy) !== null) return false
+    this.#tested = known
+    return true
   }
 
   run(exchange: Exchange): void {
@@ -107,8 +121,10 @@ export class Connection implements Line {
 
   #connect(done: ConnectDone): void {
     // A kept socket died before the request was written: undici asks for another one, which is as good as the first.
-    const connected = (error: Failure | null, socket: Socket | null) => {
+    const connected = (error: Failure | null, socket: Socket | null, address: string | null) => {
       this.#stopDial = null
+      this.#address = address
+      this.#tested = undefined
       if (error !== null) return done(error, null)
       this.#attach(socket as Socket)
       done(null, socket)

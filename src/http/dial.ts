@@ -17,7 +17,8 @@ export interface DialOptions {
   readonly connectTimeoutMs: number
 }
 
-type Done = (error: Failure | null, socket: Socket | null) => void
+/** `address`: the tested one that the socket leads to; null with an error. */
+type Done = (error: Failure | null, socket: Socket | null, address: string | null) => void
 
 const maxAddresses = 4
 /** Next address when the last one has neither connected nor failed by then (RFC 8305: connection attempt delay). */
@@ -40,6 +41,7 @@ export function dial(
   let ended = false
   let stopNext: (() => void) | null = null
   let untried: string[] = []
+  let reached: string | null = null
   const stopTimer = fairAfter(clock, options.connectTimeoutMs, () =>
     end(new Failure(phase, `${phaseNames[phase]} not done within ${options.connectTimeoutMs} ms`), null),
   )
@@ -50,18 +52,15 @@ export function dial(
     stopTimer()
     stopNext?.()
     for (const other of sockets) if (other !== socket) destroy(other)
-    done(error, socket)
+    done(error, socket, socket === null ? null : reached)
   }
 
   function begin(addresses: readonly string[]): void {
     if (ended) return
-    const trusted = !target.literal && nameAllowed(target.hostname, policy)
-    for (const address of addresses) {
-      const refusal = addressRefusal(address, policy, trusted)
-      if (refusal !== null) {
-        end(new Failure('blocked', explain(target, address, refusal)), null)
-        return
-      }
+    const refusal = refusalOf(target, addresses, policy)
+    if (refusal !== null) {
+      end(new Failure('blocked', refusal), null)
+      return
     }
     phase = 'connect'
     untried = addresses.slice(0, maxAddresses)
@@ -100,6 +99,7 @@ export function dial(
         return
       }
       stopNext?.()
+      reached = address
       for (const other of sockets) if (other !== socket) destroy(other)
       if (target.secure) secure(socket)
       else end(null, socket)
@@ -139,6 +139,16 @@ export function dial(
     stopNext?.()
     for (const socket of sockets) destroy(socket)
   }
+}
+
+/** Why a target whose name has these addresses is not sent to; null: every one of them may be. */
+export function refusalOf(target: Target, addresses: readonly string[], policy: GuardPolicy): string | null {
+  const trusted = !target.literal && nameAllowed(target.hostname, policy)
+  for (const address of addresses) {
+    const refusal = addressRefusal(address, policy, trusted)
+    if (refusal !== null) return explain(target, address, refusal)
+  }
+  return null
 }
 
 const phaseNames = { dns: 'lookup', connect: 'connection', tls: 'TLS handshake' } as const

@@ -54,7 +54,7 @@ export class Resolver {
 
   /** `done` may be called before this returns (cache). Addresses are untested. */
   lookup(name: string, done: Done): void {
-    const known = this.#options.hosts?.get(name) ?? this.#cached(name)
+    const known = this.known(name)
     const waiting = this.#asking.get(name)
     if (known !== undefined) done(null, known)
     else if (waiting !== undefined) waiting.push(done)
@@ -62,6 +62,11 @@ export class Resolver {
       this.#asking.set(name, [done])
       this.#ask(name)
     }
+  }
+
+  /** What holds for a name now, without a lookup; undefined: nobody has asked of late. */
+  known(name: string): readonly string[] | undefined {
+    return this.#options.hosts?.get(name) ?? this.#cached(name)
   }
 
   #cached(name: string): readonly string[] | undefined {

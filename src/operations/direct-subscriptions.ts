@@ -110,7 +110,10 @@ export function directSubscriptions(parts: OperationParts, caller: Caller): Subs
           })
         }
         refuseMasked(input)
-        const checked = checkedInput(forCaller(input), { nowMs: clock.now(), id, guard: guardOf(parts) })
+        const checked = checkedInput(forCaller(input), {
+          ...{ nowMs: clock.now(), id, guard: guardOf(parts) },
+          maxTimeoutMs: parts.config.http.totalTimeoutMs,
+        })
         refuseReferences(caller, undefined, checked)
         return write(checked, snapshot, await refuseBlocked(parts, [checked]), verify)
       })
@@ -176,6 +179,7 @@ export function directSubscriptions(parts: OperationParts, caller: Caller): Subs
       const plan = planSubscriptions(given, table, {
         nowMs: clock.now(),
         guard: guardOf(parts),
+        maxTimeoutMs: parts.config.http.totalTimeoutMs,
         prune: prune === null ? null : { tenant: caller.tenant ?? prune.tenant },
       })
       if (plan.problems.length > 0) {
@@ -226,7 +230,8 @@ export function directSubscriptions(parts: OperationParts, caller: Caller): Subs
   }
 
   function inputContext(existing: Subscription) {
-    return { nowMs: clock.now(), existing, guard: guardOf(parts) }
+    const maxTimeoutMs = parts.config.http.totalTimeoutMs
+    return { nowMs: clock.now(), existing, guard: guardOf(parts), maxTimeoutMs }
   }
 
   /** Ids are one for all tenants: that one is taken is all there is to know of it. */

@@ -22,6 +22,13 @@ export interface PlannedSubscription {
   readonly subscription: Subscription | null
 }
 
+export interface PlanOptions {
+  readonly nowMs: number
+  readonly guard: GuardPolicy
+  readonly maxTimeoutMs?: number
+  readonly prune: { readonly tenant: string | null } | null
+}
+
 export interface SubscriptionPlan {
   readonly items: readonly PlannedSubscription[]
   /** One line each; with any of them nothing may be written. */
@@ -36,7 +43,7 @@ export interface SubscriptionPlan {
 export function planSubscriptions(
   wanted: readonly unknown[],
   table: SubscriptionTable,
-  options: { readonly nowMs: number; readonly guard: GuardPolicy; readonly prune: { tenant: string | null } | null },
+  options: PlanOptions,
 ): SubscriptionPlan {
   const items: PlannedSubscription[] = []
   const problems: string[] = []
@@ -64,6 +71,7 @@ export function planSubscriptions(
     const checked = validateSubscriptionInput(withKept(input as Record<string, unknown>, existing), {
       nowMs: options.nowMs,
       guard: options.guard,
+      ...(options.maxTimeoutMs === undefined ? {} : { maxTimeoutMs: options.maxTimeoutMs }),
       ...(existing === undefined ? {} : { existing }),
     })
     if (!checked.ok) checked.problems.forEach(add)

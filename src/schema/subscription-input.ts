@@ -18,6 +18,8 @@ export interface InputContext {
   readonly existing?: Subscription
   /** What URLs may point at; the strict policy when it is not given. */
   readonly guard?: GuardPolicy
+  /** `http.totalTimeout`: no attempt takes longer, whatever a subscription says. */
+  readonly maxTimeoutMs?: number
 }
 
 export type InputResult<T> =
@@ -54,6 +56,7 @@ export function validateSubscriptionInput(input: unknown, context: InputContext)
   problems.push(...strict)
   problems.push(...endpointProblems(data, guard), ...contentProblems(data))
   problems.push(...windowProblems(data.secrets), ...retryProblems(data.retry))
+  problems.push(...timeoutProblems(data.timeoutMs, context))
   return problems.length === 0 ? ok(data as unknown as Subscription) : refused(problems)
 }
 
@@ -108,6 +111,14 @@ function retryProblems(retry: unknown): Problem[] {
   const { baseMs, capMs } = (retry ?? {}) as { baseMs?: unknown; capMs?: unknown }
   if (typeof baseMs !== 'number' || typeof capMs !== 'number' || baseMs <= capMs) return []
   return [problem('retry.capMs', String(capMs), `is below retry.baseMs (${baseMs})`, 'raise capMs or lower baseMs')]
+}
+
+/** One that stands there already is let be: else nothing could be changed of it after the bound was lowered. */
+function timeoutProblems(timeoutMs: unknown, { maxTimeoutMs, existing }: InputContext): Problem[] {
+  if (typeof timeoutMs !== 'number' || maxTimeoutMs === undefined) return []
+  if (timeoutMs <= maxTimeoutMs || timeoutMs === existing?.timeoutMs) return []
+  const remedy = 'lower it; http.totalTimeout is the bound of all attempts'
+  return [problem('timeoutMs', String(timeoutMs), `is above http.totalTimeout (${maxTimeoutMs})`, remedy)]
 }
 
 function dropUndefined(data: Record<string, unknown>): Record<string, unknown> {

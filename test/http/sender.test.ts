@@ -1,13 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type Server } from 'node:http'
-import { createServer as createTcpServer, Socket, type Server as TcpServer } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, Socket, type Server as TcpServer } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
 import { guardPolicy } from '../../src/core/guard-policy.ts'
 import type { Reply } from '../../src/core/outcome.ts'
 import { parseSecret, verifySignature } from '../../src/core/signature.ts'
 import { createNetwork } from '../../src/http/network.ts'
+import { Resolver } from '../../src/http/resolver.ts'
 import { HttpSender, type SenderOptions } from '../../src/http/sender.ts'
 import type { Post } from '../../src/ports.ts'
 import { realClock } from '../support/clock.ts'
@@ -148,6 +149,45 @@ test('posts one after another share a socket; it is closed after its idle time a
   const old = makeSender({ maxSocketAgeMs: 0 })
   for (let i = 0; i < 3; i++) await old.post(makePost(url))
   expect(connections).toBe(4)
+})
+
+test('a kept socket is used no more once its name leads elsewhere, or inside', async () => {
+  const peers: string[] = []
+  const server = createHttpServer((request, response) => {
+    peers.push(String(request.socket.localAddress))
+    request.resume().on('end', () => response.end())
+  })
+  server.listen(0, '0.0.0.0')
+  await once(server, 'listening')
+  cleanups.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  let answer = { address: '127.0.0.1', ttlS: 0 }
+  const query = async (_name: string, family: 4 | 6) => (family === 4 ? [answer] : [])
+  const resolver = new Resolver({ clock: realClock, query })
+  const policy = guardPolicy({ allowHttp: true, allowPrivate: ['127.0.0.0/8'] })
+  if (!policy.ok) throw new Error(policy.reason)
+  const sender = makeSender({ resolver, policy: policy.value })
+  const url = `http://hooks.example.com:${(server.address() as AddressInfo).port}`
+  const post = () => sender.post(makePost(url))
+  const two = () => Promise.all([post(), post()])
+  await post()
+  answer = { address: '127.0.0.2', ttlS: 60 }
+  // The second of them has no kept socket, asks, and so it is known for the first one's, too.
+  await two()
+  await two()
+  expect(peers.slice(0, 3).sort()).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.2'])
+  expect(peers.slice(3)).toEqual(['127.0.0.2', '127.0.0.2'])
+
+  answer = { address: '127.0.0.1', ttlS: 0 }
+  const inside = makeSender({ resolver: new Resolver({ clock: realClock, query }), policy: policy.value })
+  const send = () => inside.post(makePost(url))
+  expect(await send()).toMatchObject({ t: 'response', status: 200 })
+  answer = { address: '10.0.0.1', ttlS: 60 }
+  const [kept, fresh] = await Promise.all([send(), send()])
+  expect([kept.t, fresh]).toMatchObject(['response', { t: 'failure', class: 'blocked' }])
+  expect(await send()).toMatchObject({ t: 'failure', class: 'blocked' })
 })
 
 test('an origin gets no more sockets than it may have; the rest wait in line', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { guardPolicy } from '../../src/core/guard-policy.ts'
 import { problemText } from '../../src/core/result.ts'
+import type { Subscription } from '../../src/core/subscription.ts'
 import { decodeSubscription } from '../../src/schema/decode.ts'
 import { validateSubscriptionInput } from '../../src/schema/subscription-input.ts'
 import * as samples from './samples.ts'
@@ -104,6 +105,22 @@ describe('refused with a problem at', () => {
     expect(result.problems.map((p) => p.field)).toEqual([field])
     expect(JSON.stringify(result.problems)).not.toContain('hunter2')
   })
+})
+
+test("a deadline of its own lies within the operator's; one that stands there already is let be", () => {
+  const base = { url: 'https://example.com/hook', secrets: [{ ref: 'env:A' }] }
+  const read = (timeoutMs: number, existing?: Subscription) => {
+    const context = { nowMs: 1, id: 'a', maxTimeoutMs: 13_000, ...(existing === undefined ? {} : { existing }) }
+    return validateSubscriptionInput({ ...base, timeoutMs }, context)
+  }
+  expect(read(13_000)).toMatchObject({ ok: true, value: { timeoutMs: 13_000 } })
+  expect(read(13_001)).toMatchObject({
+    ok: false,
+    problems: [{ field: 'timeoutMs', value: '13001', message: 'is above http.totalTimeout (13000)' }],
+  })
+  const before = validateSubscriptionInput({ ...base, timeoutMs: 20_000 }, { nowMs: 1, id: 'a' })
+  if (!before.ok) throw new Error('it was not read')
+  expect(read(20_000, before.value)).toMatchObject({ ok: true })
 })
 
 test("what URLs may point at is the operator's to say", () => {

@@ -155,6 +155,22 @@ test('a subscription without a success for disableAfterMs is disabled, and its r
   await until('no other is sent', async () => (await world.attempts('failing')).length === posts)
 })
 
+test('the row of failures outlives the process: a new one goes on from where it began', async () => {
+  const url = world.endpoint.at('/outlives', () => ({ status: 503 }))
+  await world.subscribe(world.subscription('outlives', url, { types: ['o'], disableAfterMs: 5_000 }))
+  await world.produce({ id: 'o1', type: 'o' }, { id: 'o2', type: 'o' })
+  await until('some have failed', () => world.endpoint.of('/outlives').length >= 3)
+  await service.stop()
+  const before = world.endpoint.of('/outlives').length
+  service = await world.up()
+  const record = await until('it is disabled, and that is written down', async () => {
+    const found = (await world.read(world.topics.subscriptions)).findLast(({ key }) => String(key) === 'outlives')
+    return String(found?.value).includes('"disabled"') && String(found?.value)
+  })
+  const counted = Number(/\((\d+) attempts failed/.exec(record)?.[1])
+  expect(counted).toBeGreaterThan(world.endpoint.of('/outlives').length - before)
+}, 60_000)
+
 test('`subscriptions try` says what would be sent, or why nothing would', async () => {
   const args = ['subscriptions', 'try', 'large', '--type', 'order.created']
   const good = await hooktide(args, { env: world.env, stdin: input('{"id":"x","total":100}') })

@@ -96,9 +96,11 @@ beforeAll(async () => {
       NOT_PEM: `-----BEGIN PRIVATE KEY-----\n${clientKey}\n-----END PRIVATE KEY-----`,
       // Not asked for by this broker, but resolvable as a configured password is.
       KAFKA_PASSWORD: password,
+      HOOKTIDE_API_LISTEN: '127.0.0.1:0',
+      HOOKTIDE_API_AUTH: 'off',
     },
   })
-  service = await world.up()
+  service = await world.up({ roles: ['router', 'deliverer', 'api'] })
 })
 afterAll(async () => {
   await world?.close()
@@ -296,6 +298,35 @@ test('secrets that were planted in every place appear in no topic, log line, met
     outputs.push(out, err)
   }
   const { text: metrics } = await service.page('/metrics')
+  const base = `http://127.0.0.1:${service.service.apiPort}`
+  const deadId = String(dead[0]?.headers['ht-id'])
+  const subscriptionPaths = ['leaky', 'sealed', 'misplaced', 'nobody-there', ...Object.keys(guarded)].map(
+    (id) => `/v1/subscriptions/${id}`,
+  )
+  const answers: { path: string; status: number; text: string }[] = []
+  const asks: [string, object?][] = [
+    ...['/v1/subscriptions', '/v1/dead', `/v1/dead/${deadId}`, `/v1/deliveries/${deadId}/story`].map(
+      (path): [string] => [path],
+    ),
+    ...['/v1/status', '/v1/topics', '/v1/lines', '/v1/tiers', '/v1/orders', '/v1/jobs', '/openapi.json'].map(
+      (path): [string] => [path],
+    ),
+    ...subscriptionPaths.map((path): [string] => [path]),
+    // Errors: what was given by mistake in the wrong place comes back in none of them.
+    ['/v1/subscriptions', { id: 'x', url: 'https://example.com', secrets: [{ ref: byEnv }] }],
+    ['/v1/subscriptions', { id: 'x', url: `https://u:${password}@example.com`, secrets: [{ ref: 'env:BY_ENV' }] }],
+    ['/v1/subscriptions', { id: 'x', url: 'https://example.com', auth: { bearer: { tokenRef: bearerToken } } }],
+    ['/v1/subscriptions', { id: 'x', url: 'https://example.com', auth: { bearer: { token: bearerToken } } }],
+    ['/v1/subscriptions', { id: 'x', url: 'https://example.com', headers: { Host: headerToken } }],
+  ]
+  for (const [path, body] of asks) {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    const response = await fetch(base + path, {
+      ...(body === undefined ? {} : init),
+      signal: AbortSignal.timeout(20_000),
+    })
+    answers.push({ path, status: response.status, text: await response.text() })
+  }
 
   const everyTopic = Object.entries(world.topics).flatMap(([role, names]) =>
     [names].flat().map((name) => ({ role, name })),
@@ -303,6 +334,7 @@ test('secrets that were planted in every place appear in no topic, log line, met
   const places: { place: string; text: string }[] = [
     { place: 'log', text: service.log.text },
     { place: 'metrics', text: metrics },
+    ...answers.map(({ path, status, text }) => ({ place: `answer ${status} of ${path}`, text })),
     ...outputs.map((text) => ({ place: `command output: ${text.slice(0, 60)}`, text })),
   ]
   for (const { role, name } of everyTopic) {
@@ -319,7 +351,10 @@ test('secrets that were planted in every place appear in no topic, log line, met
     if (['leaky', 'nobody-there', 'misplaced', 'credentials', 'lost'].includes(String(key))) continue
     places.push({ place: `subscription ${key}`, text: String(value) })
   }
-  expect(places.length).toBeGreaterThan(40)
+  expect(places.length).toBeGreaterThan(60)
+  // All were answered as they should be, so that there was something to look into: one record is unreadable, five requests are wrong.
+  const statuses = answers.map(({ status }) => status)
+  expect(statuses.filter((status) => status !== 200).sort()).toEqual([400, 400, 400, 400, 409, 422])
   const bare = (secret: string) => secret.replace(/^whsec_/, '')
   const planted = [byEnv, byFile, masterBytes, password, urlToken, headerToken, world.secret, ...sealed]
     .concat(basicPassword, bearerToken, clientSecret, accessToken, legacySecret, clientKey)

@@ -17,7 +17,7 @@ export interface Options {
   readonly ordered: boolean
 }
 
-export const usage = `npm run bench -- [throughput] [latency] [mix] [backlog] [fanout] [memory] [lateness] [noisy] [outage] [head] [scheduled] [replay] [drip] [ingest] [guard] [sign] [match] [tls] [scale] [profile] [all] [options]
+export const usage = `npm run bench -- [throughput] [latency] [mix] [backlog] [fanout] [memory] [lateness] [noisy] [outage] [head] [scheduled] [replay] [rebuild-broker] [drip] [ingest] [guard] [sign] [match] [tls] [scale] [profile] [all] [options]
 
 Without a name: throughput, latency, memory and lateness. profile runs throughput once and prints where the time went.
 guard, sign, match and tls need no broker.

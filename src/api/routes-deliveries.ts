@@ -137,8 +137,11 @@ export const deliveryRoutes: readonly ApiRoute[] = [
     summary: 'List dead letters, oldest of each lane first',
     query: {
       subscription: text(100),
+      tenant: text(200),
       reason: text(40),
+      lastError: text(200, 'With this last error: `503`, `timeout`.'),
       since: epochMs('Died at or after it'),
+      until: epochMs('Died before it'),
       cursor: text(40),
       limit: whole(1, 1000, '50 by default.'),
     },
@@ -175,8 +178,9 @@ export const deliveryRoutes: readonly ApiRoute[] = [
     answer: 'RedriveReport',
     async handle({ ops, body }) {
       const { all, ids = [], dryRun = false, ...filter } = body as Partial<RedriveInput> & { all?: boolean }
-      const { subscription, reason, since } = filter
-      if (ids.length === 0 && (subscription ?? reason ?? since) === undefined && all !== true && !dryRun) {
+      const { subscription, tenant, reason, lastError, since, until } = filter
+      const given = subscription ?? tenant ?? reason ?? lastError ?? since ?? until
+      if (ids.length === 0 && given === undefined && all !== true && !dryRun) {
         throw new HooktideError('usage', 'this would send every dead letter there is', {
           problems: [
             {

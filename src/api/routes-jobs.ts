@@ -21,6 +21,7 @@ const replayed = {
   fromMs: epochMs('Events from this time on'),
   toMs: epochMs('Events before it'),
   type: text(128, 'Only of this type: exact, a prefix with a final `.*`, or `*`.'),
+  onlyMissing: flag('Leave out what was delivered, and what waits for a retry.'),
 }
 
 /** Replays and redrives: worked by the service, recorded in `control`. */
@@ -80,6 +81,7 @@ export const jobRoutes: readonly ApiRoute[] = [
     description: 'For many of them; `POST /v1/redrives` is for some, and answers when they are sent.',
     body: request({
       subscription: text(100),
+      tenant: text(200, 'Only of this tenant.'),
       reason: text(40, 'Dead for this reason.'),
       lastError: text(200, 'With this last error: `503`, `timeout`.'),
       since: epochMs('Died at or after it'),

@@ -1,5 +1,6 @@
+import type { RedriveReport } from '../operations/contract.ts'
 import type { DeadJson, DeadShown } from '../operations/dead-json.ts'
-import { oneLine, table, time } from './text.ts'
+import { oneLine, plural, table, time } from './text.ts'
 
 export function deadTable(letters: readonly DeadJson[]): string {
   return table(
@@ -52,4 +53,14 @@ export function bodyPreview(body: Buffer): string {
       .toString('hex')
       .replace(/(.{64})(?=.)/g, '$1\n  ')}`
   }
+}
+
+export function redriveText(report: RedriveReport): string {
+  const { job, dryRun, redriven, repeated, unreadable, orphaned, cursor } = report
+  const lines = [`${plural(redriven, 'dead letter')} ${dryRun ? 'would be redriven' : `redriven as job ${job}`}`]
+  if (repeated > 0) lines.push(`${repeated} more are the same deliveries, dead again: sent once`)
+  if (orphaned > 0) lines.push(`${orphaned} left out: their subscription is gone`)
+  if (unreadable > 0) lines.push(`${unreadable} left out: their headers can not be read`)
+  if (cursor !== null) lines.push(`Interrupted. Go on with --cursor ${cursor}`)
+  return lines.join('\n')
 }

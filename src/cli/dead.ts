@@ -1,15 +1,12 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { HooktideError } from '../core/error.ts'
 import type { CommandContext } from './context.ts'
-import { deadTable, deadText } from './dead-view.ts'
+import { type DeadFilterOptions, deadFilter, isWithoutFilter, withDeadFilters } from './dead-filter.ts'
+import { deadTable, deadText, redriveText } from './dead-view.ts'
 import { exitCode } from './exit-code.ts'
-import { countArgument, rateArgument, sinceArgument } from './options.ts'
-import { plural } from './text.ts'
+import { countArgument, rateArgument } from './options.ts'
 
-interface FilterOptions {
-  readonly subscription?: string
-  readonly reason?: string
-  readonly since?: number
+interface FilterOptions extends DeadFilterOptions {
   readonly cursor?: string
   readonly json?: boolean
 }
@@ -21,23 +18,7 @@ export function deadCommand(context: CommandContext): Command {
     .description('Dead letters: list, look at, send again')
     .addHelpText('after', examples.all)
   const withFilters = (command: Command) =>
-    command
-      .option('--subscription <id>', 'only of this subscription')
-      .addOption(
-        new Option('--reason <reason>', 'only dead for this reason').choices([
-          'exhausted',
-          'rejected',
-          'gone',
-          'blocked',
-          'unreadable',
-          'operator',
-        ]),
-      )
-      .option(
-        '--since <when>',
-        'only dead since: how long ago, or a date',
-        sinceArgument(() => deps.clock.now()),
-      )
+    withDeadFilters(command, context)
       .option('--cursor <cursor>', 'go on where the last call stopped: partition/offset')
       .option('--json', 'print JSON')
 
@@ -46,7 +27,8 @@ export function deadCommand(context: CommandContext): Command {
     .option('--limit <n>', 'at most so many', countArgument(1, 100_000), 50)
     .addHelpText('after', examples.list)
     .action(async (options: FilterOptions & { limit: number }) => {
-      const found = await context.withOperations((ops) => ops.dead.list(options))
+      const { cursor, limit } = options
+      const found = await context.withOperations((ops) => ops.dead.list({ ...deadFilter(options), cursor, limit }))
       if (options.json === true) return printJson(found)
       print(found.dead.length === 0 ? 'No dead letters.' : deadTable(found.dead))
       if (found.cursor !== null) print(`There are more: --cursor ${found.cursor}`)
@@ -76,24 +58,17 @@ export function deadCommand(context: CommandContext): Command {
     .option('--dry-run', 'only say how many')
     .addHelpText('after', examples.redrive)
     .action(async (ids: string[], options: FilterOptions & { all?: boolean; rate?: number; dryRun?: boolean }) => {
-      const { subscription, reason, since } = options
-      if (ids.length === 0 && (subscription ?? reason ?? since) === undefined && options.all !== true) {
+      if (ids.length === 0 && isWithoutFilter(options) && options.all !== true) {
         throw new HooktideError('usage', 'this would send every dead letter there is', {
           remedy: 'Give delivery ids or a filter, or say --all.',
         })
       }
       const dryRun = options.dryRun === true
-      const wanted = { subscription, reason, since, cursor: options.cursor, ids, perSecond: options.rate, dryRun }
+      const wanted = { ...deadFilter(options), cursor: options.cursor, ids, perSecond: options.rate, dryRun }
       const report = await context.withOperations((ops) => ops.dead.redrive(wanted))
-      const { job, redriven, repeated, unreadable, orphaned, notFound, interrupted, cursor } = report
+      const { redriven, notFound, interrupted } = report
       if (options.json === true) printJson(report)
-      else {
-        print(`${plural(redriven, 'dead letter')} ${dryRun ? 'would be redriven' : `redriven as job ${job}`}`)
-        if (repeated > 0) print(`${repeated} more are the same deliveries, dead again: sent once`)
-        if (orphaned > 0) print(`${orphaned} left out: their subscription is gone`)
-        if (unreadable > 0) print(`${unreadable} left out: their headers can not be read`)
-        if (cursor !== null) print(`Interrupted. Go on with --cursor ${cursor}`)
-      }
+      else print(redriveText(report))
       if (notFound.length > 0 && !interrupted)
         context.note(`no dead letters: ${notFound.slice(0, 20).join(', ')}${notFound.length > 20 ? ', …' : ''}`)
       if (interrupted || (ids.length > 0 && redriven < new Set(ids).size)) deps.setExitCode(exitCode.failed)

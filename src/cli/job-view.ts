@@ -70,11 +70,12 @@ export function progressText(job: JobJson, etaMs: number | null = null): string 
 }
 
 export function previewText(preview: ReplayPreview): string {
-  const { subscription, events, unreadable, wanted, shadow, complete, examples } = preview
+  const { subscription, events, unreadable, wanted, reached, shadow, complete, examples } = preview
   const lines = [
     `${plural(events, 'event')} looked at, ${unreadable} of them unreadable`,
     `${wanted} would be sent to ${subscription}`,
   ]
+  if (reached > 0) lines.push(`${reached} are left out: delivered, or waiting for a retry`)
   if (shadow !== null) {
     const { added, removed } = shadow
     lines.push(`${shadow.wanted} would be with the change: ${added} that are not sent now, ${removed} no longer`)

@@ -1,19 +1,17 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { HooktideError } from '../core/error.ts'
 import type { CommandContext } from './context.ts'
+import { type DeadFilterOptions, deadFilter, isWithoutFilter, withDeadFilters } from './dead-filter.ts'
+import { redriveText } from './dead-view.ts'
 import { exitCode } from './exit-code.ts'
 import { followJob } from './follow-job.ts'
 import { jobTable, jobText } from './job-view.ts'
-import { countArgument, rateArgument, sinceArgument } from './options.ts'
+import { countArgument, rateArgument } from './options.ts'
 
-interface RedriveOptions {
-  readonly subscription?: string
-  readonly reason?: string
-  readonly lastError?: string
-  readonly since?: number
-  readonly until?: number
+interface RedriveOptions extends DeadFilterOptions {
   readonly rate?: number
   readonly all?: boolean
+  readonly dryRun?: boolean
   readonly detach?: boolean
   readonly why?: string
   readonly json?: boolean
@@ -22,7 +20,6 @@ interface RedriveOptions {
 /** `hooktide jobs …`: replays and redrives that the service works. */
 export function jobsCommand(context: CommandContext): Command {
   const { deps, print, printJson } = context
-  const when = sinceArgument(() => deps.clock.now())
   const jobs = new Command('jobs')
     .description('Replays and redrives that the service works: list, look at, cancel')
     .addHelpText('after', examples.all)
@@ -69,37 +66,32 @@ export function jobsCommand(context: CommandContext): Command {
       else print(`job ${id}: ${job.state}, ${job.written} written`)
     })
 
-  jobs
-    .command('redrive')
+  withDeadFilters(jobs.command('redrive'), context)
     .description('send dead letters again as a job of the service: for many of them')
-    .option('--subscription <id>', 'only of this subscription')
-    .addOption(
-      new Option('--reason <reason>', 'only dead for this reason').choices([
-        'exhausted',
-        'rejected',
-        'gone',
-        'blocked',
-        'operator',
-      ]),
-    )
-    .option('--last-error <text>', 'only with this last error: 503, timeout')
-    .option('--since <when>', 'only dead since: how long ago, or a date', when)
-    .option('--until <when>', 'only dead before', when)
     .option('--all', 'everything there is, when no filter is given')
     .option('--rate <perSecond>', 'at most so many a second (default: 500)', rateArgument)
+    .option('--dry-run', 'only say how many')
     .option('--detach', 'do not wait for the end')
     .option('--why <text>', 'for whoever looks later')
     .option('--json', 'print JSON')
     .addHelpText('after', examples.redrive)
     .action(async (options: RedriveOptions) => {
-      const { subscription, reason, lastError, since, until, rate: perSecond, why } = options
-      if ((subscription ?? reason ?? lastError ?? since ?? until) === undefined && options.all !== true) {
+      const { rate: perSecond, why } = options
+      if (isWithoutFilter(options) && options.all !== true && options.dryRun !== true) {
         throw new HooktideError('usage', 'this would send every dead letter there is', {
-          remedy: 'Give a filter, or say --all. `hooktide dead redrive --dry-run` tells how many they are.',
+          remedy: 'Give a filter, or say --all; --dry-run tells how many they are.',
         })
       }
       await context.withOperations(async (ops) => {
-        const input = { subscription, reason, lastError, since, until, perSecond, why }
+        const filter = deadFilter(options)
+        if (options.dryRun === true) {
+          const report = await ops.dead.redrive({ ...filter, ids: [], dryRun: true })
+          if (options.json === true) printJson(report)
+          else print(redriveText(report))
+          if (report.interrupted) deps.setExitCode(exitCode.failed)
+          return
+        }
+        const input = { ...filter, perSecond, why }
         const started = await ops.jobs.redrive(input)
         const job = options.detach === true ? started : await followJob(deps, ops, started)
         if (options.json === true) printJson(job)
@@ -132,7 +124,9 @@ Examples:
 What is written already goes its way. A replay until live ends where it is: what it had not come to is left out.${codes}`,
   redrive: `
 Examples:
+  hooktide jobs redrive --subscription billing --since 1d --dry-run
   hooktide jobs redrive --subscription billing --since 1d --rate 50
+  hooktide jobs redrive --tenant acme --last-error 503
   hooktide jobs redrive --last-error timeout --since 2h --until 1h --detach
 Exit codes: 0 done; 1 it failed, was cancelled or interrupted; 2 wrong input`,
 }

@@ -14,6 +14,7 @@ interface ReplayOptions {
   readonly fromTime?: number
   readonly toTime?: number
   readonly type?: string
+  readonly onlyMissing?: boolean
   readonly rate?: number
   readonly untilLive?: boolean
   readonly dryRun?: boolean
@@ -38,6 +39,7 @@ export function replayCommand(context: CommandContext): Command {
     .option('--from-time <when>', 'only events since: how long ago, or a date', when)
     .option('--to-time <when>', 'only events before', when)
     .option('--type <type>', 'only of this type: exact, or a prefix with .*')
+    .option('--only-missing', 'leave out what was delivered, and what waits for a retry')
     .option('--rate <perSecond>', 'at most so many a second (default: 500)', rateArgument)
     .option('--until-live', 'go on until live traffic is caught up with; live deliveries of it begin there')
     .option('--dry-run', 'only say how many would be sent')
@@ -72,6 +74,7 @@ export function replayCommand(context: CommandContext): Command {
 
 function inputOf(options: ReplayOptions): ReplayInput {
   const { subscription, from, to, fromTime: fromMs, toTime: toMs, type, rate: perSecond, untilLive, reason } = options
+  const { onlyMissing } = options
   const shadowed = options.filter !== undefined || options.filterNone === true || options.types !== undefined
   if (shadowed && options.shadow !== true) {
     throw new HooktideError('usage', '--filter, --filter-none and --types are for --shadow', {
@@ -88,7 +91,10 @@ function inputOf(options: ReplayOptions): ReplayInput {
   }
   const filter = options.filterNone === true ? null : options.filter
   const shadow = options.shadow === true ? { shadow: { filter, types: options.types } } : {}
-  return { subscription, from, to, fromMs, toMs, type, perSecond, untilLive, reason, ...shadow }
+  if (options.shadow === true && onlyMissing === true) {
+    throw new HooktideError('usage', '--shadow compares filters, so it has no --only-missing')
+  }
+  return { subscription, from, to, fromMs, toMs, type, onlyMissing, perSecond, untilLive, reason, ...shadow }
 }
 
 function filterArgument(text: string): Readonly<Record<string, unknown>> {
@@ -105,6 +111,7 @@ const examples = `
 Examples:
   hooktide replay --subscription billing --from-time 2h --dry-run
   hooktide replay --subscription billing --from-time 2026-05-01T10:00Z --to-time 2026-05-01T12:00Z --rate 100
+  hooktide replay --subscription billing --from-time 6h --only-missing
   hooktide replay --subscription billing --from webhooks.events/0=1200,webhooks.events/3=80
   hooktide replay --subscription billing --shadow --filter '{"type": ["order.paid"]}'
 The service works it (role router); interrupted, this command ends and the job goes on.

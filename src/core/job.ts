@@ -40,6 +40,8 @@ export interface JobFilter {
   /** Event's time, or time of death, epoch ms: at or after, before. */
   readonly fromMs?: number
   readonly toMs?: number
+  /** Replay: only what was not delivered, and waits for no retry. */
+  readonly onlyMissing?: boolean
   /** Redrive: why it died, and its last error (`503`, `timeout`). */
   readonly deadReason?: string
   readonly lastError?: string
@@ -103,7 +105,7 @@ export function mergeProgress(known: PartProgress, next: PartProgress): PartProg
 const rank: Readonly<Record<PartState, number>> = { running: 0, closing: 1, done: 2, failed: 2 }
 
 export function jobControl(job: Job): Control {
-  const { fromMs, toMs, type, deadReason, lastError } = job.filter
+  const { fromMs, toMs, type, onlyMissing, deadReason, lastError } = job.filter
   return {
     v: 1,
     kind: 'job',
@@ -120,7 +122,7 @@ export function jobControl(job: Job): Control {
       perSecond: job.perSecond,
       untilLive: job.untilLive ? true : null,
       cancelledBy: job.cancelledBy,
-      ...{ type, fromMs, toMs, deadReason, lastError },
+      ...{ type, fromMs, toMs, onlyMissing, deadReason, lastError },
     }),
   }
 }
@@ -142,6 +144,7 @@ export function decodeJob({ target, order, by, atMs, reason, args = {} }: Contro
     type: text('type'),
     fromMs: number('fromMs'),
     toMs: number('toMs'),
+    onlyMissing: args.onlyMissing === true ? true : undefined,
     deadReason: text('deadReason'),
     lastError: text('lastError'),
   }

@@ -39,3 +39,9 @@ export function laneOf(
   const spread = subscription.ordering === 'none' ? Math.min(subscription.spread ?? 1, lanes) : 1
   return spread <= 1 ? first : (first + partitionOf(deliveryId, spread)) % lanes
 }
+
+/** All lanes in which a subscription may have deliveries, of now or of when it was spread otherwise. */
+export function lanesOf(subscription: { readonly id: string; readonly spread?: number }, lanes: number): number[] {
+  if ((subscription.spread ?? 1) > 1) return Array.from({ length: lanes }, (_, lane) => lane)
+  return [partitionOf(subscription.id, lanes)]
+}

@@ -154,9 +154,14 @@ export interface DeliveryOperations {
 
 export interface DeadFilterInput {
   readonly subscription?: string | undefined
+  /** Who is bound to one sees that one's anyway. */
+  readonly tenant?: string | undefined
   readonly reason?: string | undefined
-  /** Died at or after it, epoch ms. */
+  /** As it stands in the dead letter: `503`, `timeout`. */
+  readonly lastError?: string | undefined
+  /** Died at or after it, and before it, epoch ms. */
   readonly since?: number | undefined
+  readonly until?: number | undefined
   /** `partition/offset`, of the call before. */
   readonly cursor?: string | undefined
 }

@@ -9,15 +9,17 @@ import { topicNames } from './names.ts'
 import type { OperationParts } from './parts.ts'
 import { Patience } from './patience.ts'
 import { partitionsOf } from './read-topic.ts'
+import { tenantOf } from './tenant-of.ts'
 
 /** Dead letters over Kafka: the topic is read, from its start or from a cursor. */
 export function directDead(parts: OperationParts, caller: Caller): DeadOperations {
   const { kafka, config, clock, progress } = parts
   const names = topicNames(config)
 
-  async function filterOf({ subscription, reason, since }: DeadFilterInput): Promise<DeadFilter> {
+  async function filterOf(input: DeadFilterInput): Promise<DeadFilter> {
+    const { subscription, reason, lastError, since, until } = input
     const spread = subscription !== undefined && (await isSpread(subscription))
-    return { subscription, reason, since, spread, tenant: caller.tenant ?? undefined }
+    return { subscription, reason, lastError, since, until, spread, tenant: tenantOf(caller, input.tenant) }
   }
 
   /** A spread subscription's deliveries die in several lanes. */

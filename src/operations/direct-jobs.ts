@@ -13,6 +13,7 @@ import type { OperationParts } from './parts.ts'
 import { partitionsOf } from './read-topic.ts'
 import { previewReplay } from './replay-preview.ts'
 import { replayRanges } from './replay-range.ts'
+import { tenantOf } from './tenant-of.ts'
 
 /** Jobs: their orders in `control`. The work is done by whoever runs the role router. */
 export function directJobs(parts: OperationParts, caller: Caller): JobOperations {
@@ -75,10 +76,11 @@ export function directJobs(parts: OperationParts, caller: Caller): JobOperations
     return subscription
   }
 
-  async function refuseSecond(kind: Job['kind'], subscription: string | null): Promise<void> {
+  async function refuseSecond(kind: Job['kind'], subscription: string | null, tenant = caller.tenant): Promise<void> {
     const jobs = await table()
     for (const job of jobs.all()) {
       if (job.kind !== kind || job.subscriptionId !== subscription || !isMine(job)) continue
+      if (subscription === null && job.tenant !== tenant) continue
       if (!['running', 'cancelling'].includes(jobs.state(job))) continue
       throw new HooktideError('conflict', `job ${job.id} does this already, since it was started by ${job.by}`, {
         remedy: `Wait for it, or end it with \`hooktide jobs cancel ${job.id}\`.`,
@@ -86,11 +88,15 @@ export function directJobs(parts: OperationParts, caller: Caller): JobOperations
     }
   }
 
-  async function start(job: Omit<Job, 'id' | 'by' | 'atMs' | 'reason' | 'cancelledBy' | 'tenant'>, input: OrderInput) {
+  async function start(
+    job: Omit<Job, 'id' | 'by' | 'atMs' | 'reason' | 'cancelledBy' | 'tenant'>,
+    input: OrderInput,
+    tenant = caller.tenant,
+  ) {
     const nowMs = Math.floor(clock.now())
     const id = `${nowMs.toString(36)}-${randomBytes(4).toString('hex')}`
     const { by, atMs, reason = null } = orderOf(nowMs, caller, { kind: 'job', target: id, order: job.kind }, input)
-    const whole: Job = { ...job, id, by, atMs, reason, cancelledBy: null, tenant: caller.tenant }
+    const whole: Job = { ...job, id, by, atMs, reason, cancelledBy: null, tenant }
     await control.give(jobControl(whole))
     return json(await found(id))
   }
@@ -105,11 +111,12 @@ export function directJobs(parts: OperationParts, caller: Caller): JobOperations
         type,
         fromMs,
         toMs,
+        onlyMissing,
         untilLive = false,
         perSecond = defaultPerSecond,
       } = input
       const ranges = await withReader((reader) => replayRanges(kafka, reader, names.events, input))
-      const filter = given({ type, fromMs, toMs })
+      const filter = given({ type, fromMs, toMs, onlyMissing: onlyMissing === true ? true : undefined })
       return start({ kind: 'replay', subscriptionId, perSecond, untilLive, parts: ranges, filter }, input)
     },
 
@@ -126,7 +133,8 @@ export function directJobs(parts: OperationParts, caller: Caller): JobOperations
       const { subscription, reason: deadReason, lastError, since: fromMs, until: toMs } = input
       checkTimes({ fromMs, toMs })
       if (subscription !== undefined && (await subscriptionOf(subscription)) === null) throw unknown(subscription)
-      await refuseSecond('redrive', subscription ?? null)
+      const tenant = tenantOf(caller, input.tenant) ?? null
+      await refuseSecond('redrive', subscription ?? null, tenant)
       const parts = await withReader(async (reader) => {
         await partitionsOf(kafka, names.dead)
         const [starts, ends] = await Promise.all([reader.starts(names.dead), reader.ends(names.dead)])
@@ -136,7 +144,7 @@ export function directJobs(parts: OperationParts, caller: Caller): JobOperations
       const { perSecond = defaultPerSecond } = input
       const subscriptionId = subscription ?? null
       const job = { kind: 'redrive', subscriptionId, perSecond, untilLive: false, parts, filter } as const
-      return start(job, { by: input.by, reason: input.why })
+      return start(job, { by: input.by, reason: input.why }, tenant)
     },
 
     async list({ all = false, limit = 50 }) {

@@ -9,6 +9,8 @@ export interface ReplayInput extends OrderInput, RangeInput {
   readonly toMs?: number | undefined
   /** Only of this type; a pattern as in subscriptions. */
   readonly type?: string | undefined
+  /** Only what was not delivered, and waits for no retry. */
+  readonly onlyMissing?: boolean | undefined
   readonly perSecond?: number | undefined
   /** The subscription is about to be made: nothing of it is live before. */
   readonly expected?: boolean | undefined
@@ -26,6 +28,8 @@ export interface ReplayPreview {
   readonly events: number
   readonly unreadable: number
   readonly wanted: number
+  /** With `onlyMissing`: wanted, and delivered or on their way, so not sent. */
+  readonly reached: number
   readonly shadow: { readonly wanted: number; readonly added: number; readonly removed: number } | null
   /** False: it took too long, or was interrupted; the counts are of what was looked at. */
   readonly complete: boolean
@@ -40,6 +44,7 @@ export interface ReplayPreview {
 
 export interface JobRedriveInput {
   readonly subscription?: string | undefined
+  readonly tenant?: string | undefined
   readonly reason?: string | undefined
   /** As it stands in the dead letter: `503`, `timeout`. */
   readonly lastError?: string | undefined

@@ -37,8 +37,8 @@ export function remoteOperations(parts: RemoteParts): Operations {
     subscriptions: remoteSubscriptions(api),
     deliveries: remoteDeliveries(api, signed),
     dead: {
-      list: ({ subscription, reason, since, cursor, limit }) =>
-        deadPages(api, { subscription, reason, since, cursor, limit }, parts.signal),
+      list: ({ subscription, tenant, reason, lastError, since, until, cursor, limit }) =>
+        deadPages(api, { subscription, tenant, reason, lastError, since, until, cursor, limit }, parts.signal),
       show: (id, subscription) => api.get(`/dead/${encodeURIComponent(id)}`, { subscription }),
       redrive,
     },

@@ -1,12 +1,15 @@
+import { deliveryHeader } from '../core/delivery.ts'
 import { parseEvent } from '../core/event-format.ts'
 import { type Job, jobStream } from '../core/job.ts'
 import { patternMatches } from '../core/match-index.ts'
+import { mostReached, type ReachedIds } from '../core/reached-ids.ts'
 import type { InRecord } from '../core/record.ts'
 import type { Subscription } from '../core/subscription.ts'
 import { wantsEvent } from '../core/wants-event.ts'
 import { fanOut } from './fan-out.ts'
 import { placeOf } from './job-log.ts'
 import type { Footing, PartWork, PartYield } from './job-part.ts'
+import type { JobReached } from './job-reached.ts'
 import type { RouterDeps } from './router.ts'
 
 type ReplayDeps = Pick<RouterDeps, 'subscriptions' | 'topics' | 'lanes' | 'limits' | 'clock'>
@@ -15,10 +18,13 @@ type ReplayDeps = Pick<RouterDeps, 'subscriptions' | 'topics' | 'lanes' | 'limit
 export class ReplayWork implements PartWork {
   readonly #deps: ReplayDeps
   readonly #part: string
+  readonly #reachedBy: JobReached
   #subscription: Subscription | null = null
+  #reached: ReachedIds | null = null
 
-  constructor(deps: ReplayDeps, part: string) {
+  constructor(deps: ReplayDeps, part: string, reached: JobReached) {
     this.#deps = deps
+    this.#reachedBy = reached
     this.#part = part
   }
 
@@ -28,7 +34,13 @@ export class ReplayWork implements PartWork {
     const found = subscriptions.get(job.subscriptionId ?? '')
     const mine = found !== undefined && (job.tenant === null || job.tenant === found.tenant)
     this.#subscription = mine ? found : null
-    if (mine) return { t: 'ready' }
+    if (mine) {
+      if (job.filter.onlyMissing !== true || this.#reached !== null) return { t: 'ready' }
+      this.#reached = await this.#reachedBy.of(job, found)
+      if (this.#reached !== null) return { t: 'ready' }
+      const reason = `more than ${mostReached} deliveries were made: too many to tell what is missing`
+      return { t: 'stop', reason }
+    }
     // A job that begins a subscription is written before it.
     if (job.untilLive && clock.now() < job.atMs + unbornMs) return { t: 'wait' }
     return { t: 'stop', reason: `there is no subscription ${job.subscriptionId}` }
@@ -46,7 +58,11 @@ export class ReplayWork implements PartWork {
     const subscription = this.#subscription as Subscription
     if (!wantsEvent(subscription, event.value, subscriptions.reserved)) return 'passed'
     const origin = { stream: jobStream(job.id, this.#part), generation: 1, offset: record.offset }
-    return fanOut(topics.deliveries, lanes, event.value, [subscription], origin)
+    const out = fanOut(topics.deliveries, lanes, event.value, [subscription], origin)
+    const reached = this.#reached
+    if (reached === null) return out
+    const missing = out.filter(({ headers }) => !reached.has(headers[deliveryHeader.id]?.toString() ?? ''))
+    return missing.length === 0 ? 'passed' : missing
   }
 }
 

@@ -3,6 +3,7 @@ import type { LogReader, Producer } from '../ports.ts'
 import { type JobLog, placeOf } from './job-log.ts'
 import { JobPart } from './job-part.ts'
 import { Pressure } from './job-pressure.ts'
+import { JobReached } from './job-reached.ts'
 import { RedriveWork } from './job-redrive.ts'
 import { ReplayWork } from './job-replay.ts'
 import type { RouterDeps } from './router.ts'
@@ -24,6 +25,7 @@ export interface JobsDeps {
 export class Jobs {
   readonly #deps: JobsDeps
   readonly #pressure: Pressure
+  readonly #reached: JobReached
   readonly #parts = new Map<string, JobPart>()
   /** Partitions of the first events topic. */
   #count = 0
@@ -38,6 +40,7 @@ export class Jobs {
       group: deliverers,
       deliveries: topics.deliveries,
     })
+    this.#reached = new JobReached(deps.reader, topics.attempts, lanes)
   }
 
   async start(): Promise<void> {
@@ -91,13 +94,14 @@ export class Jobs {
     if (generation === null || this.#parts.has(key)) return
     const { router, log, producer, reader } = this.#deps
     const { clock, observer } = router
-    const work = job.kind === 'replay' ? new ReplayWork(router, part) : new RedriveWork(router, part)
+    const work = job.kind === 'replay' ? new ReplayWork(router, part, this.#reached) : new RedriveWork(router, part)
     const congested = (job: Job) => this.#pressure.isHigh(job)
     const run = new JobPart({ log, clock, observer, reader, producer, generation, work, congested }, job.id, part)
     this.#parts.set(key, run)
     observer.log('info', 'job.part_started', { job: job.id, part, kind: job.kind, by: job.by })
     void run.run().finally(() => {
       if (this.#parts.get(key) === run) this.#parts.delete(key)
+      this.#reached.keep(new Set([...this.#parts.values()].map(({ id }) => id)))
     })
   }
 

@@ -38,6 +38,7 @@ export interface RouterDeps {
     readonly events: readonly string[]
     readonly deliveries: string
     readonly dead: string
+    readonly attempts: string
     readonly control: string
     readonly laneState: string
     readonly rejected: string

@@ -107,6 +107,8 @@ test('a replay sends the same ids once more; a second one is refused meanwhile; 
   const before = world.endpoint.delivered('/old').length
   const dry = await cli('replay', '--subscription', 'old', '--dry-run', '--json')
   expect(JSON.parse(dry.out)).toMatchObject({ events: produced, wanted: produced, complete: true })
+  const missing = await cli('replay', '--subscription', 'old', '--only-missing', '--dry-run', '--json')
+  expect(JSON.parse(missing.out)).toMatchObject({ events: produced, wanted: 0, reached: produced, complete: true })
   const shadow = await cli(...['replay', '--subscription', 'old', '--shadow', '--types', 'nothing', '--json'])
   expect(JSON.parse(shadow.out).shadow).toEqual({ wanted: 0, added: 0, removed: produced })
   const slow = await cli('replay', '--subscription', 'old', '--rate', '5', '--detach', '--json')
@@ -136,10 +138,21 @@ test('a replay sends the same ids once more; a second one is refused meanwhile; 
 }, 90_000)
 
 test('dead letters are redriven as a job, under their ids, each once', async () => {
-  const service = await world.up()
+  const service = await world.up({ roles: ['router', 'deliverer', 'projector'] })
   await world.produce(...Array.from({ length: 30 }, (_, i) => ({ id: `bad${i}`, type: 'bad.one' })))
   await until('all are dead', async () => (await world.read(world.topics.dead)).length === 30)
   const ids = new Set(world.endpoint.of('/broken').map(({ id }) => id))
+  const count = async (...filters: string[]) => {
+    const dry = await cli('jobs', 'redrive', ...filters, '--dry-run', '--json')
+    return JSON.parse(dry.out).redriven
+  }
+  expect(await count('--subscription', 'broken', '--last-error', '400')).toBe(30)
+  expect(await count('--last-error', '503')).toBe(0)
+  expect(await count('--tenant', 'nobody')).toBe(0)
+  // What died is missing; a replay of what is missing sends that and no more.
+  const missing = await cli('replay', '--subscription', 'broken', '--only-missing', '--dry-run', '--json')
+  expect(JSON.parse(missing.out)).toMatchObject({ wanted: 30, reached: 0 })
+  expect((await cli('jobs', 'list', '--all', '--json')).out).not.toContain('redrive')
   healed = true
   const redriven = await cli('jobs', 'redrive', '--subscription', 'broken', '--last-error', '400', '--json')
   expect([redriven.code, JSON.parse(redriven.out)]).toEqual([
@@ -149,5 +162,11 @@ test('dead letters are redriven as a job, under their ids, each once', async () 
   await until('all are delivered', () => world.endpoint.delivered('/broken').length === 30)
   expect(new Set(world.endpoint.delivered('/broken'))).toEqual(ids)
   expect((await cli('jobs', 'list', '--all')).out).toContain('redrive')
+  const after = await cli('replay', '--subscription', 'broken', '--only-missing', '--json')
+  expect([after.code, JSON.parse(after.out)]).toEqual([0, expect.objectContaining({ state: 'done', written: 0 })])
+  await until('the state is what a rebuild gives', async () => {
+    const result = await cli('state', 'verify', '--json')
+    return result.code === 0 && JSON.parse(result.out).differences === 0
+  })
   await service.stop()
 }, 60_000)

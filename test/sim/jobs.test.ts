@@ -67,6 +67,27 @@ describe('a new subscription is backfilled while events come in', () => {
 })
 
 describe('a replay', () => {
+  test('of what is missing only: what was delivered is passed over, the rest is sent once', async () => {
+    const run = await new JobsWorld(5).start('a')
+    const { world } = run
+    for (let i = 0; i < 20; i++) for (let p = 0; p < partitions; p++) await world.clock.drive(run.produce(p))
+    await world.clock.advance(2_000)
+    const before = run.produced.map((names) => [...names])
+    await run.subscribe('m')
+    for (let i = 0; i < 20; i++) for (let p = 0; p < partitions; p++) await world.clock.drive(run.produce(p))
+    await world.clock.runUntil(() => world.drained())
+    const live = run.counted('m').length
+    expect(live).toBe(20 * partitions)
+    await run.give(replayJob({ parts: all(run.ends()), filter: { onlyMissing: true } }))
+    expect(await run.settled('j1')).toBe(true)
+    const replayed = run.counted('m').filter(({ stream }) => stream.startsWith('job:'))
+    for (let p = 0; p < partitions; p++) {
+      expect(replayed.filter(({ partition }) => partition === p).map(({ event }) => event)).toEqual(before[p])
+    }
+    const parts = Array.from({ length: partitions }, (_, p) => run.jobs.part('j1', `events/${p}`))
+    expect(parts.map((part) => [part?.written, part?.passed])).toEqual(parts.map(() => [20, 20]))
+  })
+
   test.each(seeds.slice(0, 8))('seed %i: each event once more, whatever crashes, stalls or fails', async (seed) => {
     const run = await new JobsWorld(seed, jobFaults).start('a', 'm', 'z')
     const flow = run.flow(20)

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { tenantOf } from '../../src/operations/tenant-of.ts'
 
-const acme = { name: 'a', tenant: 'acme' }
-const operator = { name: 'o', tenant: null }
+const acme = { by: 'a', tenant: 'acme' }
+const operator = { by: 'o', tenant: null }
 
 test('who is bound to a tenant gets that one and may name no other; who is not gets whom they name', () => {
   expect(tenantOf(acme, undefined)).toBe('acme')

@@ -147,6 +147,18 @@ export const steeringRoutes: readonly ApiRoute[] = [
   },
   {
     method: 'GET',
+    path: '/v1/state',
+    scans: true,
+    scope: 'read',
+    tag: 'Service',
+    summary: 'How far the delivery state follows the log, and deliveries by status',
+    description: 'Callers bound to a tenant get the counts of theirs.',
+    status: 200,
+    answer: 'StateStatus',
+    handle: async ({ ops }) => ({ body: await ops.state() }),
+  },
+  {
+    method: 'GET',
     path: '/v1/orders',
     scope: 'read',
     operatorsOnly: true,

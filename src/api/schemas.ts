@@ -248,5 +248,10 @@ export const apiSchemas: Readonly<Record<string, JsonSchema>> = {
     ),
   }),
   Status: answer({ atMs: number, lanes: list(any), tiers: list(any), lag: list(any) }),
+  StateStatus: answer({
+    behind: number,
+    partitions: number,
+    counts: answer(Object.fromEntries(deliveryStatuses.map((name) => [name, number]))),
+  }),
   TopicList: answer({ topics: list(answer({ topic: string, action: string })) }),
 }

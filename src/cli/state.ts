@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { HooktideError } from '../core/error.ts'
 import { deliveryStatuses } from '../core/state-view.ts'
-import { topicNames } from '../operations/names.ts'
+import { readStateStatus, type StateStatus } from '../operations/state-status.ts'
 import type { StateDifference, StateProgress, StateTools } from '../operations/state-tools.ts'
 import type { CommandContext } from './context.ts'
 import { createProgress } from './progress.ts'
@@ -22,18 +22,19 @@ export function stateCommand(context: CommandContext): Command {
     .option('--json', 'print JSON')
     .addHelpText('after', examples.status)
     .action(async ({ json = false }: { json?: boolean }) => {
+      if (context.throughApi()) {
+        const found = await context.withOperations((ops) => ops.state())
+        if (json) printJson(found)
+        else print(statusLines(found).join('\n'))
+        return
+      }
       await withState(async (tools) => {
-        const [positions, counts] = await Promise.all([tools.store.positions(), tools.store.counts({})])
-        const behind = await lag(positions)
-        if (json) printJson({ where: tools.where, ...behind, counts, positions })
-        else {
-          const lines = [
-            `kept in    ${tools.where}`,
-            `behind     ${behind.behind} records${behind.partitions === 0 ? '' : `, in ${behind.partitions} partitions`}`,
-            ...deliveryStatuses.map((status) => `${status.padEnd(11)}${counts[status]}`),
-          ]
-          print(lines.map(oneLine).join('\n'))
-        }
+        const positions = await tools.store.positions()
+        const found = await context.withCluster(({ kafka }, config) =>
+          readStateStatus({ kafka, config, state: tools.store }, null),
+        )
+        if (json) printJson({ where: tools.where, ...found, positions })
+        else print([`kept in    ${tools.where}`, ...statusLines(found)].map(oneLine).join('\n'))
       })
     })
 
@@ -110,32 +111,14 @@ export function stateCommand(context: CommandContext): Command {
     }
   }
 
-  /** What the log has that the state has not, asked of the log itself. */
-  async function lag(positions: readonly { topic: string; partition: number; folded: number }[]) {
-    const at = new Map(positions.map(({ topic, partition, folded }) => [`${topic}/${partition}`, folded]))
-    return await context.withCluster(async ({ kafka }, config) => {
-      const names = topicNames(config)
-      const { deliveries, tiers, parked, dead, attempts, control } = names
-      const reader = kafka.reader()
-      try {
-        let [behind, partitions] = [0, 0]
-        for (const topic of [deliveries, ...tiers.map((tier) => tier.topic), parked, dead, attempts, control]) {
-          const starts = await reader.starts(topic)
-          for (const [partition, end] of await reader.ends(topic)) {
-            const left = end - Math.max(at.get(`${topic}/${partition}`) ?? 0, starts.get(partition) ?? 0)
-            if (left <= 0) continue
-            behind += left
-            partitions++
-          }
-        }
-        return { behind, partitions }
-      } finally {
-        await reader.close()
-      }
-    })
-  }
-
   return state
+}
+
+function statusLines({ behind, partitions, counts }: StateStatus): string[] {
+  return [
+    `behind     ${behind} records${partitions === 0 ? '' : `, in ${partitions} partitions`}`,
+    ...deliveryStatuses.map((status) => `${status.padEnd(11)}${counts[status]}`),
+  ]
 }
 
 function progressText({ doing, done, left, perSecond, leftMs }: StateProgress): string {

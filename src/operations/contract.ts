@@ -15,6 +15,7 @@ import type { Appended } from '../ports.ts'
 import type { DeadJson, DeadShown } from './dead-json.ts'
 import type { JobOperations } from './job-contract.ts'
 import type { LineDetailsJson, LineJson } from './line-json.ts'
+import type { StateStatus } from './state-status.ts'
 import type { Status } from './status-read.ts'
 import type { StoryJson } from './story-json.ts'
 import type { FieldChange, PlannedAction } from './subscription-plan.ts'
@@ -51,6 +52,8 @@ export interface Operations {
   status(metricsUrls: readonly string[]): Promise<Status>
   /** What the topics are against what they should be. */
   topics(): Promise<{ readonly topics: readonly TopicPlan[] }>
+  /** Rejects `state.unavailable` where there is none. */
+  state(): Promise<StateStatus>
 }
 
 export interface SubscriptionOperations {

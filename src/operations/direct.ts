@@ -8,6 +8,7 @@ import { directSubscriptions } from './direct-subscriptions.ts'
 import { topicNames } from './names.ts'
 import type { OperationParts } from './parts.ts'
 import { partitionsOf } from './read-topic.ts'
+import { readStateStatus } from './state-status.ts'
 import { readStatus } from './status-read.ts'
 import { readPlan } from './topic-actions.ts'
 import { readTopicSpecs } from './topic-folder.ts'
@@ -29,6 +30,7 @@ export function directOperations(parts: OperationParts, caller: Caller): Operati
       operatorsOnly(caller)
       return readStatus({ kafka, admin }, config, clock.now(), { urls: metricsUrls, fetchText })
     },
+    state: () => readStateStatus(parts, caller.tenant),
     async topics() {
       operatorsOnly(caller)
       return { topics: await readPlan(admin, await readTopicSpecs(config.topics)) }

@@ -59,6 +59,7 @@ export function remoteOperations(parts: RemoteParts): Operations {
       return metricsUrls.length === 0 ? status : { ...status, ...(await parts.inFlight(metricsUrls)) }
     },
     topics: () => api.get('/topics'),
+    state: () => api.get('/state'),
   }
 }
 

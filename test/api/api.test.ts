@@ -198,6 +198,7 @@ describe('the rest answers as the document says', () => {
     ['/v1/lanes', 200, 'LaneList'],
     ['/v1/status', 200, 'Status'],
     ['/v1/topics', 200, 'TopicList'],
+    ['/v1/state', 503, 'Problem'],
     ['/v1/orders', 200, 'OrderList'],
     ['/v1/events/target', 200, 'EventTarget'],
     ['/v1/deliveries', 503, 'Problem'],

@@ -42,6 +42,13 @@ test('deliveries are searched page by page and shown, each tenant its own; what 
     }
   }
   await fold()
+  const whole = await world.ask('GET', '/v1/state')
+  expect([whole.status, whole.body]).toEqual([
+    200,
+    expect.objectContaining({ behind: 0, partitions: 0, counts: expect.objectContaining({ queued: 6, delivered: 0 }) }),
+  ])
+  const half = await world.ask('GET', '/v1/state', { token: tokens.acme })
+  expect(half.body.counts.queued).toBe(3)
   const first = await world.ask('GET', '/v1/deliveries?limit=4')
   expect([first.status, first.body.items.length]).toEqual([200, 4])
   const second = await world.ask('GET', `/v1/deliveries?limit=4&cursor=${encodeURIComponent(first.body.nextCursor)}`)

@@ -1,4 +1,5 @@
 import { HooktideError } from '../core/error.ts'
+import { settledMs } from '../core/freshness.ts'
 import { partitionOf } from '../core/partition.ts'
 import { emptyHeaders, type OutRecord } from '../core/record.ts'
 import type { Result } from '../core/result.ts'
@@ -72,7 +73,7 @@ export class SubscriptionStore {
   }
 
   /**
-   * Resolves when every change is acknowledged and can be read; to the version of each. `since`: the ends of the snapshot
+   * Resolves when every change is acknowledged, can be read, and is known to every router; to the version of each. `since`: the ends of the snapshot
    * it was decided by, if not the last one read.
    */
   async write(
@@ -90,6 +91,7 @@ export class SubscriptionStore {
     try {
       const appended = await producer.send(records)
       await confirmWritten(reader, this.#clock, records, appended, since)
+      await new Promise<void>((resolve) => this.#clock.after(settledMs, resolve))
       return versionsOf(records, appended)
     } finally {
       await Promise.all([producer.close(), reader.close()])

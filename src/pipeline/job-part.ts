@@ -1,4 +1,5 @@
 import { HooktideError, messageOf } from '../core/error.ts'
+import { settledMs } from '../core/freshness.ts'
 import { isOver, type Job, type PartProgress } from '../core/job.ts'
 import { type FetchedBatch, type InRecord, type OutRecord, recordBytes } from '../core/record.ts'
 import type { Clock, LogReader, Observer, Producer } from '../ports.ts'
@@ -135,7 +136,12 @@ export class JobPart {
 
   /** From here on live traffic waits for what is left. */
   async #close(job: Job, progress: PartProgress): Promise<void> {
-    if (progress.state !== 'closing') await this.#save(job, { ...progress, state: 'closing' })
+    if (progress.state !== 'closing') {
+      // Every router must know the subscription before the log ends where live traffic begins.
+      await this.#sleep(settledMs)
+      if (this.#stopped) return
+      await this.#save(job, { ...progress, state: 'closing' })
+    }
     await this.#deps.log.settle(job, this.part, this.#deps.generation)
   }
 

@@ -1,6 +1,7 @@
 import { messageOf } from '../core/error.ts'
 import type { Event } from '../core/event.ts'
 import { parseEvent } from '../core/event-format.ts'
+import { matchAgeMs } from '../core/freshness.ts'
 import {
   type FetchedBatch,
   type GroupOffset,
@@ -193,7 +194,7 @@ export class RouterStream {
   async #write(portions: readonly Portion[]): Promise<boolean> {
     for (let failures = 0; !this.#stopped && !this.#held; failures++) {
       try {
-        await this.#deps.subscriptions.freshen()
+        await this.#deps.subscriptions.freshen(matchAgeMs)
         const last = (portions.at(-1) as Portion).nextOffset - 1
         const givenUp = () => this.#stopped || this.#held
         if (!(await this.#backfills.ready(this.#name, this.#generation, last, givenUp))) return false

@@ -34,8 +34,9 @@ export class Subscriptions {
     return this.#table.load()
   }
 
-  freshen(): Promise<void> {
-    return this.#table.freshen()
+  /** See `Table.freshen`. */
+  freshen(maxAgeMs = 0): Promise<void> {
+    return this.#table.freshen(maxAgeMs)
   }
 
   get(id: string): Subscription | undefined {

@@ -16,13 +16,16 @@ export interface TableDeps {
 
 /**
  * A compacted topic followed from its beginning. `load` resolves when everything that was there has been applied;
- * `freshen` when everything has that was there at the call.
+ * `freshen` when everything has that was there at the call, or not longer before it than is allowed.
  */
 export class Table {
   readonly #deps: TableDeps
   readonly #positions = new Map<number, number>()
   #waiters: { ends: ReadonlyMap<number, number>; resolve: () => void; reject: (error: Error) => void }[] = []
   #asking: Promise<void> | null = null
+  #askedMs = Number.NEGATIVE_INFINITY
+  /** What was there then has been applied; mono ms. */
+  #freshMs = Number.NEGATIVE_INFINITY
   #stopped = false
   #refused: HooktideError | null = null
   #stopWaiters: (() => void)[] = []
@@ -50,14 +53,24 @@ export class Table {
   }
 
   /** Callers within one look-up share it; a call during a look-up waits for the next, since that one may have been too early. */
-  freshen(): Promise<void> {
-    if (this.#asking === null) {
-      // Deferred by a microtask so that a batch's callers share one request that is certainly later than each of them.
-      this.#asking = Promise.resolve().then(() => {
-        this.#asking = null
-        return this.#deps.askReader.ends(this.#deps.topic).then((ends) => this.#reach(ends))
-      })
-    }
+  freshen(maxAgeMs = 0): Promise<void> {
+    const now = this.#deps.clock.mono()
+    if (now - this.#freshMs >= maxAgeMs) return this.#ask()
+    // Ahead of need: at a steady pace nobody waits for an answer.
+    if (now - this.#askedMs >= maxAgeMs / 2) this.#ask().catch(() => undefined)
+    return fresh
+  }
+
+  #ask(): Promise<void> {
+    // Deferred by a microtask so that a batch's callers share one request that is certainly later than each of them.
+    this.#asking ??= Promise.resolve().then(async () => {
+      this.#asking = null
+      const { askReader, topic, clock } = this.#deps
+      const askedMs = clock.mono()
+      this.#askedMs = askedMs
+      await this.#reach(await askReader.ends(topic))
+      this.#freshMs = Math.max(this.#freshMs, askedMs)
+    })
     return this.#asking
   }
 
@@ -130,6 +143,8 @@ export class Table {
     this.#waiters = left
   }
 }
+
+const fresh = Promise.resolve()
 
 /** Longest wait to be as new as the topic. */
 const patienceMs = 30_000

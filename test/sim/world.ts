@@ -1,3 +1,4 @@
+import { settledMs } from '../../src/core/freshness.ts'
 import { headerMap, type OutRecord } from '../../src/core/record.ts'
 import type { Subscription, SubscriptionStatus } from '../../src/core/subscription.ts'
 import {
@@ -272,6 +273,8 @@ export class World {
     writes.begun++
     const told = this.#told.then(async () => {
       await this.append(record)
+      // As `SubscriptionStore.write` does before it says so.
+      await new Promise<void>((resolve) => this.clock.after(settledMs, resolve))
       writes.done++
       if (now === undefined) this.acknowledged.delete(id)
       else this.acknowledged.set(id, now)

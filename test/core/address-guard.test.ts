@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { addressRefusal } from '../../src/core/address-guard.ts'
 import { type GuardPolicy, type GuardSettings, guardPolicy, strictPolicy } from '../../src/core/guard-policy.ts'
+import { parseIp } from '../../src/core/ip.ts'
 
 function policy(settings: GuardSettings): GuardPolicy {
   const made = guardPolicy(settings)
@@ -50,6 +51,49 @@ test.each([
   '3fff:1000::1',
 ])('%s is public', (address) => {
   expect(addressRefusal(address, strictPolicy)).toBeNull()
+})
+
+/** The IANA special-purpose registries, with multicast, class E and what was deprecated: blocks, first and last. */
+const special = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
+  ...['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
+  ...['198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4', '255.255.255.255/32'],
+  ...['::/128', '::1/128', '::/96', '::ffff:0:0/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64'],
+  ...['100:0:0:1::/64', '2001::/23', '2001::/32', '2001:2::/48', '2001:10::/28', '2001:20::/28', '2001:db8::/32'],
+  ...['2002::/16', '2620:4f:8000::/48', '3fff::/20', '5f00::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
+]
+
+test('of every special-purpose block the first, the last and those between are refused, and its public neighbours are not', () => {
+  const numberOf = (text: string) => [...(parseIp(text) as Uint8Array)].reduce((n, byte) => n * 256n + BigInt(byte), 0n)
+  const textOf = (n: bigint, isV4: boolean) => {
+    const hex = n.toString(16).padStart(isV4 ? 8 : 32, '0')
+    const groups = hex.match(isV4 ? /../g : /..../g) as string[]
+    return isV4 ? groups.map((group) => Number.parseInt(group, 16)).join('.') : groups.join(':')
+  }
+  const blocks = special.map((cidr) => {
+    const [base = '', length = ''] = cidr.split('/')
+    const isV4 = !base.includes(':')
+    const size = 1n << BigInt((isV4 ? 32 : 128) - Number(length))
+    return { cidr, isV4, first: numberOf(base), last: numberOf(base) + size - 1n, size }
+  })
+  const isSpecial = (n: bigint, isV4: boolean) =>
+    blocks.some((block) => block.isV4 === isV4 && n >= block.first && n <= block.last)
+  let [refused, passed] = [0, 0]
+  for (const { cidr, isV4, first, last, size } of blocks) {
+    for (const part of [0n, 1n, 3n, 5n, 7n, 8n]) {
+      const n = part === 8n ? last : first + (size * part) / 8n
+      expect([cidr, textOf(n, isV4), addressRefusal(textOf(n, isV4), strictPolicy)]).not.toContain(null)
+      refused++
+    }
+    for (const n of [first - 1n, last + 1n]) {
+      const isGlobal = isV4 || (n >= numberOf('2000::') && n <= numberOf('3fff:ffff::'))
+      if (n < 0n || n > (isV4 ? 2n ** 32n : 2n ** 128n) - 1n || isSpecial(n, isV4) || !isGlobal) continue
+      const text = textOf(n, isV4)
+      expect([cidr, text, addressRefusal(text, strictPolicy)]).toEqual([cidr, text, null])
+      passed++
+    }
+  }
+  expect([refused > 200, passed > 30]).toEqual([true, true])
 })
 
 test('an allow-list opens its block and nothing beside it', () => {

@@ -1,14 +1,18 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimFor } from '../../src/core/claim.ts'
 import { Secret } from '../../src/core/secret.ts'
 import { S3Store } from '../../src/objects/s3-store.ts'
 import { realClock } from '../support/clock.ts'
 
-/** A server of its own: moto (PyPI, `pip install 'moto[server]'`). */
-const found = spawnSync('python3', ['-c', 'import moto.server, flask'], { timeout: 30_000 }).status === 0
-if (!found) console.warn("S3 is not tested: no moto server here (pip install 'moto[server]')")
+/** A server of its own: moto (PyPI), of the system or where .ci/run puts it. */
+const site = join(import.meta.dirname, '..', '..', '.hooktide', 'moto')
+const env = { ...process.env, ...(existsSync(site) ? { PYTHONPATH: site } : {}) }
+const found = spawnSync('python3', ['-c', 'import moto.server, flask'], { env, timeout: 30_000 }).status === 0
+if (!found) console.warn("skipped: S3, no moto server here (pip install 'moto[server]', or see .ci/run)")
 
 let server: ChildProcess | null = null
 let endpoint = ''
@@ -29,7 +33,7 @@ beforeAll(async () => {
   if (!found) return
   const port = await freePort()
   endpoint = `http://127.0.0.1:${port}`
-  server = spawn('python3', ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' })
+  server = spawn('python3', ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)], { env, stdio: 'ignore' })
   const untilMs = performance.now() + 50_000
   const made = async () => (await fetch(`${endpoint}/bodies`, { method: 'PUT' }).catch(() => null))?.status === 200
   while (!(await made())) {

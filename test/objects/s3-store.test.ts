@@ -1,21 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimFor } from '../../src/core/claim.ts'
 import { Secret } from '../../src/core/secret.ts'
 import { S3Store } from '../../src/objects/s3-store.ts'
 import { realClock } from '../support/clock.ts'
+import { noS3, s3Server } from '../support/s3.ts'
 
-/** A server of its own: moto (PyPI), of the system or where .ci/run puts it. */
-const site = join(import.meta.dirname, '..', '..', '.hooktide', 'moto')
-const env = { ...process.env, ...(existsSync(site) ? { PYTHONPATH: site } : {}) }
-const found = spawnSync('python3', ['-c', 'import moto.server, flask'], { env, timeout: 30_000 }).status === 0
-if (!found) console.warn("skipped: S3, no moto server here (pip install 'moto[server]', or see .ci/run)")
-
-let server: ChildProcess | null = null
 let endpoint = ''
+let stop = (): void => undefined
 const secret = new Secret('test')
 const store = (bucket: string, at = endpoint) =>
   new S3Store({
@@ -30,29 +21,20 @@ const store = (bucket: string, at = endpoint) =>
   })
 
 beforeAll(async () => {
-  if (!found) return
-  const port = await freePort()
-  endpoint = `http://127.0.0.1:${port}`
-  server = spawn('python3', ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)], { env, stdio: 'ignore' })
-  const untilMs = performance.now() + 50_000
-  const made = async () => (await fetch(`${endpoint}/bodies`, { method: 'PUT' }).catch(() => null))?.status === 200
-  while (!(await made())) {
-    if (performance.now() > untilMs) throw new Error('the moto server does not answer')
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
+  if (noS3 === null) ({ endpoint, stop } = await s3Server('bodies'))
 }, 60_000)
-afterAll(() => server?.kill())
+afterAll(() => stop())
 
 const body = Buffer.from('x'.repeat(600_000))
 const claim = claimFor(body, 0)
 
-test.skipIf(!found)('what is put comes back', async () => {
+test.skipIf(noS3 !== null)('what is put comes back', async () => {
   await store('bodies').put(claim, body)
   const got = await store('bodies').get(claim)
   expect(got.t === 'found' && got.body.equals(body)).toBe(true)
 })
 
-test.skipIf(!found)('no object is missing; another size or digest is refused', async () => {
+test.skipIf(noS3 !== null)('no object is missing; another size or digest is refused', async () => {
   const bodies = store('bodies')
   expect(await bodies.get({ ...claim, key: 'not/there' })).toEqual({ t: 'missing' })
   expect(await bodies.get({ ...claim, key: '../bodies' })).toMatchObject({ t: 'bad' })
@@ -63,12 +45,12 @@ test.skipIf(!found)('no object is missing; another size or digest is refused', a
   expect(await bodies.get(other)).toMatchObject({ t: 'bad', detail: expect.stringMatching(/1 bytes, claimed/) })
 })
 
-test.skipIf(!found)('a bucket that is missing and a server that is away are no missing object', async () => {
+test.skipIf(noS3 !== null)('a bucket that is missing and a server that is away are no missing object', async () => {
   expect(await store('no-such-bucket').get(claim)).toMatchObject({ t: 'unavailable' })
-  expect(await store('bodies', `http://127.0.0.1:${await freePort()}`).get(claim)).toMatchObject({ t: 'unavailable' })
+  expect(await store('bodies', 'http://127.0.0.1:1').get(claim)).toMatchObject({ t: 'unavailable' })
 })
 
-test.skipIf(!found)('days are removed as a whole, up to a time; other keys stay', async () => {
+test.skipIf(noS3 !== null)('days are removed as a whole, up to a time; other keys stay', async () => {
   const bodies = store('bodies')
   const at = [1, 2, 3].map((n) => claimFor(body, n * 86_400_000))
   for (const one of at) await bodies.put(one, body)
@@ -83,12 +65,3 @@ test.skipIf(!found)('days are removed as a whole, up to a time; other keys stay'
   expect(await bodies.remove(own.key)).toBe(true)
   expect((await bodies.get(own)).t).toBe('missing')
 })
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })
-}

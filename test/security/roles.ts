@@ -39,9 +39,9 @@ const operating = {
 /** What each role reads and writes; docs/security-kafka.md says the same in commands. */
 export const uses: Readonly<Record<Role, { readonly reads: readonly string[]; readonly writes: readonly string[] }>> = {
   // lane-state: the highest generation of its streams, when a new one begins.
-  // dead, control: jobs.
+  // dead, attempts, control: jobs.
   router: {
-    reads: ['{events}', 'subscriptions', 'control', 'lane-state', 'dead'],
+    reads: ['{events}', 'subscriptions', 'control', 'lane-state', 'dead', 'attempts'],
     writes: ['deliveries', 'rejected', 'control'],
   },
   deliverer: {

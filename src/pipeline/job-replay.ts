@@ -36,10 +36,13 @@ export class ReplayWork implements PartWork {
     this.#subscription = mine ? found : null
     if (mine) {
       if (job.filter.onlyMissing !== true || this.#reached !== null) return { t: 'ready' }
-      this.#reached = await this.#reachedBy.of(job, found)
-      if (this.#reached !== null) return { t: 'ready' }
-      const reason = `more than ${mostReached} deliveries were made: too many to tell what is missing`
-      return { t: 'stop', reason }
+      const reached = this.#reachedBy.of(job, found)
+      if (reached.t === 'reading') return { t: 'wait' }
+      if (reached.t === 'too-many') {
+        return { t: 'stop', reason: `more than ${mostReached} deliveries were made: too many to tell what is missing` }
+      }
+      this.#reached = reached.ids
+      return { t: 'ready' }
     }
     // A job that begins a subscription is written before it.
     if (job.untilLive && clock.now() < job.atMs + unbornMs) return { t: 'wait' }

@@ -2,6 +2,7 @@ import { messageOf } from '../core/error.ts'
 import type { FetchedBatch, TopicPartition } from '../core/record.ts'
 import type { Clock, GroupHandlers, Observer } from '../ports.ts'
 import { sleep } from './deadline.ts'
+import { FetchTurns } from './fetch-turns.ts'
 import { troubleOf } from './group-errors.ts'
 import type { GroupLink } from './group-link.ts'
 import type { GroupPartitions, OwnedPartition } from './group-partitions.ts'
@@ -46,6 +47,7 @@ export class GroupFetcher {
   #busy = new Set<number>()
   /** Rounds in a row that failed, per broker. */
   readonly #failures = new Map<number, number>()
+  readonly #turns: FetchTurns
   #turn = 0
 
   constructor(
@@ -57,6 +59,7 @@ export class GroupFetcher {
   ) {
     this.#partitions = partitions
     this.#limits = limits
+    this.#turns = new FetchTurns(deps.clock, limits.maxWaitMs)
     this.#deps = deps
     this.#handlers = handlers
     this.#events = events
@@ -137,10 +140,11 @@ export class GroupFetcher {
     this.#events.broken(link, error)
   }
 
-  async #fetch(link: GroupLink, node: number, partitions: readonly OwnedPartition[]): Promise<void> {
-    const { maxWaitMs, maxBytes, maxBytesPerPartition } = this.#limits
+  async #fetch(link: GroupLink, node: number, all: readonly OwnedPartition[]): Promise<void> {
+    const { maxBytes, maxBytesPerPartition } = this.#limits
+    const { first, partitions, maxWaitMs } = this.#turns.choose(node, all)
     const asked = new Map(
-      partitions.map((p) => [`${p.topic}/${p.partition}`, { owned: p, from: p.position as number }]),
+      [...first, ...partitions].map((p) => [`${p.topic}/${p.partition}`, { owned: p, from: p.position as number }]),
     )
     const { responses } = await link.call<FetchResponse>(
       await link.node(node),
@@ -150,7 +154,7 @@ export class GroupFetcher {
         maxWaitTime: maxWaitMs,
         minBytes: 1,
         maxBytes,
-        topics: this.#ask(partitions, maxBytesPerPartition),
+        topics: this.#ask(first, partitions, maxBytesPerPartition),
         rackId: '',
       },
       maxWaitMs,
@@ -162,8 +166,10 @@ export class GroupFetcher {
         const question = asked.get(`${topicName}/${data.partition}`)
         if (this.#link !== link) return
         if (question === undefined || !this.#partitions.accepts(question.owned, question.from)) continue
-        if (data.errorCode === 0) this.#deliver(question.owned, question.from, data)
-        else {
+        if (data.errorCode === 0) {
+          if (data.messages.bytes > 0) this.#turns.came(topicName)
+          this.#deliver(question.owned, question.from, data)
+        } else {
           const error = library.createErrorFromCode(data.errorCode)
           if (troubleOf(error) === 'offset') strays.push(question)
           else trouble = Object.assign(error, { topic: topicName })
@@ -175,10 +181,10 @@ export class GroupFetcher {
   }
 
   /** A full response serves the first partitions of the request: each begins in turn (KIP-74). */
-  #ask(partitions: readonly OwnedPartition[], maxBytes: number): FetchTopic[] {
-    const first = this.#turn++ % partitions.length
+  #ask(first: readonly OwnedPartition[], partitions: readonly OwnedPartition[], maxBytes: number): FetchTopic[] {
+    const turn = this.#turn++ % partitions.length
     const topics: FetchTopic[] = []
-    for (const { topic, partition, position } of [...partitions.slice(first), ...partitions.slice(0, first)]) {
+    for (const { topic, partition, position } of [...first, ...partitions.slice(turn), ...partitions.slice(0, turn)]) {
       const part = { partition, fetchOffset: String(position), maxBytes }
       const last = topics.at(-1)
       if (last?.topic === topic) last.partitions.push(part)

@@ -196,6 +196,10 @@ function early(
     places.filter((place) => place.kind === 'tier'),
     (place) => `${place.delivery.id} ${place.delivery.attempts}`,
   )
+  const parked = group(
+    places.filter((place) => place.kind === 'parked'),
+    (place) => `${place.delivery.id} ${place.delivery.attempts}`,
+  )
   const jumps = faults.some((f) => f.kind === 'jump')
   for (const posts of byDelivery.values()) {
     for (const post of posts) {
@@ -214,7 +218,11 @@ function early(
       if (last === undefined) continue
       const { dueMs } = last.delivery
       const stepped = faults.some((f) => f.kind === 'jump' && f.process === post.process && f.atMs <= post.startMs)
-      if (dueMs !== null && !stepped && post.startLocalMs < dueMs) {
+      // Parked when it was due: that was judged by the clock of who parked it, and that clock stamps what it appends there.
+      const wasDue = (parked.get(`${post.deliveryId} ${post.attempt - 1}`) ?? []).some(
+        (p) => p.appendedMs >= last.appendedMs && p.appendedMs < post.startMs && p.timestampMs >= (dueMs ?? 0),
+      )
+      if (dueMs !== null && !stepped && !wasDue && post.startLocalMs < dueMs) {
         lines.push(`early: ${postName(post)} by ${dueMs - post.startLocalMs} ms`)
       }
       const ripeMs = last.timestampMs + last.delayMs

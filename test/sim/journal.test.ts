@@ -243,6 +243,16 @@ describe('journal checker', () => {
     ])
   })
 
+  it('accepts a retry that was due by the clock of who parked it, and none that was parked before', () => {
+    const places = good.places.map((p) =>
+      p.kind === 'tier' ? { ...p, delivery: { ...p.delivery, dueMs: 12_000 } } : p,
+    )
+    const parked = (byItsClockMs: number) =>
+      place('parked', 1, 1, 10_080, { timestampMs: byItsClockMs, delivery: places[3]?.delivery as Delivery })
+    expect(verdict({ places: [...places, parked(12_001)] })).toEqual([])
+    expect(verdict({ places: [...places, parked(11_999)] })).toEqual([expect.stringMatching(/^early: .* by 1900 ms/)])
+  })
+
   it('does not ask for the end before the end', () => {
     const early = { ...good, expected: [...good.expected, wanted(3)], gauges: { inFlight: 1 } }
     expect(checkJournal(early, { ended: false })).toEqual([])

@@ -143,8 +143,9 @@ class LocalBroker implements OwnBroker {
     const { dataDir, heapMb = 512, env } = this.#options
     const layout = this.#layout as LocalLayout
     const log = await open(join(dataDir, logName), 'w')
-    const heap = [`-Xmx${heapMb}m`, `-Xms${Math.min(heapMb, 256)}m`, '-XX:+UseG1GC']
-    const args = [...heap, ...this.#java.args, 'kafka.Kafka', join(dataDir, propertiesName)]
+    // It lives for minutes, beside what it is to serve: compiling it to the last costs more than that ever gives back.
+    const machine = [`-Xmx${heapMb}m`, `-Xms${Math.min(heapMb, 256)}m`, '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
+    const args = [...machine, ...this.#java.args, 'kafka.Kafka', join(dataDir, propertiesName)]
     // Its own session: Ctrl-C is for us; we stop the broker when we have drained.
     const child = spawn(this.#java.path, args, {
       cwd: dataDir,

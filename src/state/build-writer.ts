@@ -56,7 +56,7 @@ export class BuildWriter implements StateWriter {
 
   async commit(change: StateChange): Promise<'done'> {
     for (const { row, before } of change.rows) if (before === null) this.#known.add(row.id)
-    const written = this.#ask({ t: 'commit', runs: sqliteBatch(change) })
+    const written = this.#ask({ t: 'commit', json: JSON.stringify(sqliteBatch(change)) })
     written.catch(() => undefined)
     this.#commits.push(written)
     if (this.#commits.length > commitsAhead) await this.#commits.shift()

@@ -4,7 +4,7 @@ import type { SqlValue, Statements } from './sqlite-file.ts'
 import { attemptColumns, deliveryColumns, type FlatDelivery, healthColumns, sendingColumns } from './tables.ts'
 import type { RowChange, StateChange } from './writer.ts'
 
-/** One statement for many rows, their values one after the other: little to hand to another thread. */
+/** One statement for many rows, their values one after the other: little to hand to another thread. Stands for itself as JSON. */
 export interface BatchRun {
   readonly text: string
   readonly width: number

@@ -2,6 +2,7 @@ import { lineHeader } from '../core/delivery.ts'
 import { lineKeyOf, overflowKeyOf } from '../core/line.ts'
 import type { OffsetTracker } from '../core/offset-tracker.ts'
 import type { FetchedBatch, InRecord } from '../core/record.ts'
+import type { Subscription } from '../core/subscription.ts'
 import { Bypass } from './bypass.ts'
 import type { LaneFlow } from './lane-flow.ts'
 import type { LaneGate } from './lane-gate.ts'
@@ -79,15 +80,16 @@ export class LaneIntake {
     const lineKey = work.record.headers[lineHeader]?.toString() ?? null
     work.readyAtMs = this.#world.clock.now()
     const subscription = this.#world.subscription(subscriptionId)
-    if (subscription === undefined || this.#strangers.has(subscriptionId)) {
-      this.#strangers.hold({ work, lineKey })
-      return
-    }
+    if (subscription === undefined || this.#strangers.has(subscriptionId)) this.#strangers.hold({ work, lineKey })
+    else this.#back(work, lineKey, subscription)
+  }
+
+  #back(work: Work, lineKey: string | null, subscription: Subscription): void {
     const { works, gate } = this.#parts
     const lines = this.#parts.lines()
     works.entered(work)
     if (lineKey !== null && lines.ripe(lineKey, work)) return
-    if (!gate.startable(subscription)) lines.overflow(overflowKeyOf(subscriptionId), work)
+    if (!gate.startable(subscription)) lines.overflow(overflowKeyOf(subscription.id), work)
     else this.#world.executor.offer(work)
   }
 
@@ -124,30 +126,35 @@ export class LaneIntake {
   #arrive(work: Work): void {
     const { subscriptionId } = work.delivery
     const subscription = this.#world.subscription(subscriptionId)
-    if (subscription === undefined || this.#strangers.has(subscriptionId)) {
-      this.#strangers.hold({ work, lineKey: null })
-      return
-    }
+    if (subscription === undefined || this.#strangers.has(subscriptionId)) this.#strangers.hold({ work, lineKey: null })
+    else this.#enter(work, subscription)
+  }
+
+  #enter(work: Work, subscription: Subscription): void {
     const { works, gate } = this.#parts
     const lines = this.#parts.lines()
     works.entered(work)
-    const crowded = works.crowd.diverts(subscriptionId)
+    const crowded = works.crowd.diverts(subscription.id)
     const key = lineKeyOf(subscription, work.delivery)
     if (key !== null) lines.arrive(key, work, crowded)
-    else if (crowded || !gate.startable(subscription)) lines.overflow(overflowKeyOf(subscriptionId), work)
+    else if (crowded || !gate.startable(subscription)) lines.overflow(overflowKeyOf(subscription.id), work)
     else this.#world.executor.offer(work)
   }
 
-  /** The table is up to date now: who is still unknown is deleted. */
+  /**
+   * The table is up to date now: who is still unknown is deleted. Others of the same subscription may wait for the next
+   * look; they came later, so these must not be sent to wait behind them.
+   */
   #known(strangers: readonly Stranger[]): void {
     for (const { work, lineKey } of strangers) {
-      if (this.#world.subscription(work.delivery.subscriptionId) === undefined) {
+      const subscription = this.#world.subscription(work.delivery.subscriptionId)
+      if (subscription === undefined) {
         // A line's head goes through its line, so that the line goes on.
         if (lineKey === null || !this.#parts.lines().ripe(lineKey, work)) {
           this.#parts.cancel(work, 'subscription deleted')
         }
-      } else if (work.source === 'deliveries') this.#arrive(work)
-      else this.ripe(work)
+      } else if (work.source === 'deliveries') this.#enter(work, subscription)
+      else this.#back(work, lineKey, subscription)
     }
     this.#parts.changed()
   }

@@ -198,6 +198,23 @@ describe('a lane', () => {
   }, 120_000)
 })
 
+describe('a subscription that its lane does not know yet', () => {
+  test.each(['w0', 'w1'])('what comes of it while %s asks stays in order', async (behind) => {
+    const stage = await new Stage({}, 4, 2, { broker: { maxFetchRecords: 1 } }).start({ old: { endpoint: delivers() } })
+    const { world } = stage
+    const ids = upTo(12).map((i) => `new${i}`)
+    // Longer than it takes to make the subscriptions and to route their events, shorter than a session.
+    world.broker.stall(behind, 2_000)
+    for (const id of ids) {
+      world.receiver.serve(`https://${id}.test/`, id, delivers())
+      await world.clock.drive(world.subscribe(id, { types: [id], url: `https://${id}.test/` }))
+    }
+    for (const id of ids) await stage.produce(id, 'k', 6)
+    await stage.drained()
+    for (const id of ids) expect(stage.sequences(id, 'k'), id).toEqual(upTo(6))
+  })
+})
+
 describe('a line of a subscription whose backlog is passed by', () => {
   /** A process with less memory takes the lane over while the first of a line is open and the others are parked behind it. */
   const takenOver = async () => {

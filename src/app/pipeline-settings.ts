@@ -39,7 +39,7 @@ export function pipelineSettings(config: Config, roles: Roles, rejectedPartition
       maxClaimBytes: config.objects.maxBytes,
       maxWaitingRecords: 4_000,
       maxWaitingBytes: 8 * 1024 * 1024,
-      maxWriteBytes: 4 * 1024 * 1024,
+      maxWriteBytes: 1024 * 1024,
       commitEveryMs: router.commitEveryMs,
     },
     executor: {

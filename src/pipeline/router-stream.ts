@@ -10,13 +10,21 @@ import {
   recordBytes,
   type TopicPartition,
 } from '../core/record.ts'
-import { rejectedRecord } from '../core/rejected.ts'
 import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
 import type { Span, Tracer } from '../ports/tracer.ts'
 import type { Producer } from '../ports.ts'
 import type { Backfills } from './backfills.ts'
+import type { Breather } from './breather.ts'
 import { fanOut } from './fan-out.ts'
+import { rejectedEvent } from './rejected-event.ts'
 import type { RouterDeps } from './router.ts'
+
+/** What the streams of a router have in common. */
+export interface RouterShared {
+  readonly producer: Producer
+  readonly backfills: Backfills
+  readonly breather: Breather
+}
 
 interface Portion {
   readonly records: readonly InRecord[]
@@ -36,6 +44,7 @@ export class RouterStream {
   readonly #generation: number
   readonly #producer: Producer
   readonly #backfills: Backfills
+  readonly #breather: Breather
   readonly #queue: Portion[] = []
   #position: number
   #acknowledged: number
@@ -47,16 +56,17 @@ export class RouterStream {
   #held = false
   #working: Promise<void> | null = null
 
-  constructor(deps: RouterDeps, producer: Producer, backfills: Backfills, at: TopicPartition, start: RouterStart) {
+  constructor(deps: RouterDeps, shared: RouterShared, at: TopicPartition, start: RouterStart) {
     this.#deps = deps
-    this.#backfills = backfills
+    this.#backfills = shared.backfills
+    this.#breather = shared.breather
+    this.#producer = shared.producer
     this.at = at
     this.#name = `${at.topic}/${at.partition}`
     this.#generation = start.generation
     this.#position = start.offset
     this.#acknowledged = start.offset
     this.#committed = start.offset
-    this.#producer = producer
   }
 
   /** Everything below it is written and acknowledged. */
@@ -199,8 +209,13 @@ export class RouterStream {
         const givenUp = () => this.#stopped || this.#held
         if (!(await this.#backfills.ready(this.#name, this.#generation, last, givenUp))) return false
         const spans: Span[] = []
-        for (const records of this.#fanOut(portions, spans)) {
+        const pieces = this.#fanOut(portions, spans)
+        for (;;) {
+          await this.#breather.turn()
           if (this.#stopped || this.#held) return false
+          const { value: records, done } = pieces.next()
+          if (done === true) break
+          this.#breather.spent(records.length)
           if (records.length > 0) await this.#producer.send(records)
         }
         for (const span of spans) span.end({})
@@ -223,7 +238,7 @@ export class RouterStream {
   }
 
   /** What is written, cut into pieces of bounded size, each whole in the order that lanes need. */
-  *#fanOut(portions: readonly Portion[], spans: Span[]): Iterable<OutRecord[]> {
+  *#fanOut(portions: readonly Portion[], spans: Span[]): Generator<OutRecord[], void, undefined> {
     const { topics, lanes, limits, subscriptions, observer, tracer } = this.#deps
     let out: OutRecord[] = []
     let bytes = 0
@@ -232,7 +247,7 @@ export class RouterStream {
         const event = portion.undecodable === undefined ? parseEvent(record, this.at, limits) : undefined
         if (event === undefined || !event.ok) {
           const why = event === undefined ? { code: 'undecodable', reason: portion.undecodable ?? '' } : event
-          out.push(this.#rejected(record, why))
+          out.push(rejectedEvent(this.#deps, this.at, record, why))
           continue
         }
         const origin = { stream: this.#name, generation: this.#generation, offset: record.offset }
@@ -242,7 +257,7 @@ export class RouterStream {
         for (const delivery of fanOut(topics.deliveries, lanes, traced, matched, origin)) {
           out.push(delivery)
           bytes += event.value.body.length + 512
-          if (bytes < limits.maxWriteBytes) continue
+          if (bytes < limits.maxWriteBytes && out.length < maxRecordsPerPiece) continue
           yield out
           out = []
           bytes = 0
@@ -267,23 +282,8 @@ export class RouterStream {
     spans.push(span)
     return event.traceparent === null ? { ...event, traceparent: span.traceparent } : event
   }
-
-  #rejected(record: InRecord, why: { code: string; reason: string }): OutRecord {
-    const { observer, topics, rejectedPartitions } = this.#deps
-    observer.log('warn', 'event.rejected', {
-      topic: this.at.topic,
-      partition: this.at.partition,
-      offset: record.offset,
-      code: why.code,
-      reason: why.reason,
-    })
-    observer.count('events_rejected', 1, { code: why.code })
-    return {
-      topic: topics.rejected,
-      partition: this.at.partition % rejectedPartitions,
-      ...rejectedRecord(record, this.at, why),
-    }
-  }
 }
 
 const maxRecordsPerWrite = 2_000
+/** Made in one step and written in one go. */
+const maxRecordsPerPiece = 500

@@ -5,11 +5,15 @@ import { encodeRouterMetadata, type RouterStart } from '../core/router-position.
 import type { Tracer } from '../ports/tracer.ts'
 import type { Clock, GroupConsumer, Kafka, LogReader, Observer, Producer } from '../ports.ts'
 import { Backfills } from './backfills.ts'
+import { Breather } from './breather.ts'
 import { type JobControl, JobLog } from './job-log.ts'
 import { Jobs } from './jobs.ts'
 import { routerPositions } from './router-load.ts'
 import { RouterStream } from './router-stream.ts'
 import type { Subscriptions } from './subscriptions.ts'
+
+/** Deliveries made before the rest of the process has its turn, some 20 ms of work. */
+const recordsPerTurn = 500
 
 export interface RouterLimits extends EventLimits {
   /** Records waiting to be matched, per partition: above it the partition pauses. */
@@ -60,6 +64,7 @@ export class Router {
   readonly #jobProducer: Producer
   readonly #controlProducer: Producer
   readonly #backfills: Backfills
+  readonly #breather: Breather
   readonly #jobs: Jobs
   #assignment = 0
   #stopping: Promise<void> | null = null
@@ -74,6 +79,7 @@ export class Router {
     this.#jobProducer = kafka.producer()
     this.#controlProducer = kafka.producer()
     const log = new JobLog({ control, topic: topics.control, clock, reader, producer: this.#controlProducer })
+    this.#breather = new Breather(clock, recordsPerTurn)
     this.#backfills = new Backfills({ log, clock, subscriptions })
     this.#jobs = new Jobs({
       router: deps,
@@ -159,10 +165,11 @@ export class Router {
       try {
         const positions = await routerPositions(this.#deps, ours())
         await this.#claim(positions)
+        const shared = { producer: this.#producer, backfills: this.#backfills, breather: this.#breather }
         for (const { at, start } of positions) {
           if (this.#stopping !== null || this.#preparing.get(nameOf(at)) !== token) continue
           this.#preparing.delete(nameOf(at))
-          const stream = new RouterStream(this.#deps, this.#producer, this.#backfills, at, start)
+          const stream = new RouterStream(this.#deps, shared, at, start)
           this.#streams.set(nameOf(at), stream)
           stream.start()
         }

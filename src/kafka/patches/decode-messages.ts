@@ -197,16 +197,14 @@ class RecordReader {
 const nothing = Buffer.alloc(0)
 
 /** Header names repeat from record to record: a small table saves making the string anew (and its memory). */
-const names: ({ bytes: Buffer; text: string } | undefined)[] = new Array(256)
+const names: ({ bytes: Buffer; text: string } | undefined)[] = new Array(1024)
 
 function headerName(buffer: Buffer, from: number, length: number): string {
   if (length === 0 || length > 64) return buffer.toString('utf8', from, from + length)
-  const slot =
-    (length * 31 +
-      (buffer[from] as number) * 7 +
-      (buffer[from + length - 1] as number) * 131 +
-      (buffer[from + (length >> 1)] as number)) &
-    255
+  // Of the end, where names differ: two of our own that shared a place would take each other's with every record.
+  let hash = length
+  for (let i = Math.max(0, length - 8); i < length; i++) hash = (hash * 31 + (buffer[from + i] as number)) | 0
+  const slot = (hash ^ (hash >>> 8)) & 1023
   const known = names[slot]
   if (known !== undefined && known.bytes.length === length && same(known.bytes, buffer, from)) return known.text
   const text = buffer.toString('utf8', from, from + length)

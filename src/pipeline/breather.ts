@@ -15,8 +15,8 @@ export class Breather {
     this.#records = records
   }
 
-  /** Before a piece. */
-  async turn(): Promise<void> {
+  /** Before a piece of about so many: they count from now on, since others ask before it is done. */
+  async turn(expected: number): Promise<void> {
     while (this.#spent >= this.#records) {
       this.#next ??= new Promise((resolve) => {
         this.#clock.after(0, () => {
@@ -27,10 +27,11 @@ export class Breather {
       })
       await this.#next
     }
+    this.#spent += expected
   }
 
-  /** A piece was done. */
-  spent(records: number): void {
+  /** It was done, and so many more than expected (or, below 0, fewer). */
+  more(records: number): void {
     this.#spent += records
   }
 }

@@ -210,12 +210,14 @@ export class RouterStream {
         if (!(await this.#backfills.ready(this.#name, this.#generation, last, givenUp))) return false
         const spans: Span[] = []
         const pieces = this.#fanOut(portions, spans)
+        const events = portions.reduce((sum, portion) => sum + portion.records.length, 0)
+        const expected = Math.min(events, maxRecordsPerPiece)
         for (;;) {
-          await this.#breather.turn()
+          await this.#breather.turn(expected)
           if (this.#stopped || this.#held) return false
           const { value: records, done } = pieces.next()
+          this.#breather.more((records?.length ?? 0) - expected)
           if (done === true) break
-          this.#breather.spent(records.length)
           if (records.length > 0) await this.#producer.send(records)
         }
         for (const span of spans) span.end({})

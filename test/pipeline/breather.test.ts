@@ -17,8 +17,8 @@ test('below the bound nobody waits', async () => {
   const { clock, waiting } = loop()
   const breather = new Breather(clock, 100)
   for (let i = 0; i < 10; i++) {
-    await breather.turn()
-    breather.spent(9)
+    await breather.turn(5)
+    breather.more(4)
   }
   expect(waiting).toEqual([])
 })
@@ -29,14 +29,15 @@ test('however many ask at once, at most one piece beyond the bound is done in a 
   let done = 0
   const worker = async () => {
     for (let i = 0; i < 5; i++) {
-      await breather.turn()
+      await breather.turn(40)
       done += 40
-      breather.spent(40)
+      breather.more(0)
     }
   }
   const all = Promise.all(Array.from({ length: 12 }, worker))
-  const perTurn: number[] = []
-  for (let before = 0; done < 12 * 5 * 40 && perTurn.length < 100; before = done) {
+  await new Promise(setImmediate)
+  const perTurn: number[] = [done]
+  for (let before = done; done < 12 * 5 * 40 && perTurn.length < 100; before = done) {
     await turn()
     perTurn.push(done - before)
   }

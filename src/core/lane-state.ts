@@ -13,6 +13,8 @@ export interface LineState {
   readonly state: 'blocked' | 'draining' | 'stopped'
   /** Delivery id of the head that is retried or died; null when nothing stands at the front. */
   readonly head: string | null
+  /** When the head's event was produced: an order about the whole line holds for events from before it. */
+  readonly headTimeMs?: number
   /** Offset in `parked` of the first record that may be undone (a lower bound). */
   readonly next: number
   /** Records parked and not done. */

@@ -67,13 +67,16 @@ export class Orders {
   /**
    * Has an operator let this stopped or blocked line go on? An order that names the head it is about (`args.head`) holds
    * for that head only, whatever the clocks say; one that names none holds if it was given after the line began to stand.
-   * A cancelled line goes on, and so does one whose head is cancelled.
+   * A line goes on whose head is cancelled, alone or with the line: of that the head's own time decides, as it does for
+   * its settlement, so that a process whose clock is behind does not let a later head go.
    */
   released(state: LineState, nowMs: number): boolean {
     if (this.#orders.size === 0) return false
     if (state.head !== null && this.deliveryVerdict(state.head, nowMs) !== null) return true
     const order = this.#inForce('line', state.line, nowMs)
     if (order === null || (order.order !== 'resume' && order.order !== 'cancel')) return false
+    const { headTimeMs } = state
+    if (order.order === 'cancel' && headTimeMs !== undefined) return headTimeMs <= order.atMs
     const head = order.args?.head
     if (order.order === 'resume' && head !== undefined) return state.head === head
     return order.atMs >= state.sinceMs

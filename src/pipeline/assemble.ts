@@ -157,6 +157,7 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     observer,
     policy: settings.circuit,
     changed: (circuit, closed) => deliverer?.circuitChanged(circuit, closed),
+    opened: (circuit) => deliverer?.circuitOpened(circuit),
   })
   const claimed = new ClaimedBodies({
     ...{ objects: deps.objects, clock, observer },

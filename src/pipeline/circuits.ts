@@ -16,6 +16,8 @@ export interface CircuitsDeps {
   readonly policy: CircuitPolicy
   /** The circuit closed, or its time is over and one probe may go: whoever waits for it should be asked again. */
   changed(circuit: string, closed: boolean): void
+  /** It opened, again perhaps: every lane in which something waits for it writes that down. */
+  opened(circuit: string): void
 }
 
 /**
@@ -73,6 +75,13 @@ export class Circuits {
     return changes
   }
 
+  /** What is to be written down of it; null: it is not open. */
+  mark(key: string): CircuitMark | null {
+    const state = this.#circuits.get(key)?.state
+    if (state?.t !== 'open') return null
+    return { v: 1, kind: 'circuit', circuit: key, untilMs: state.untilMs, openings: state.openings }
+  }
+
   restore(mark: CircuitMark): void {
     const circuit = this.#circuits.get(mark.circuit) ?? new Circuit(this.#deps.policy)
     this.#circuits.set(mark.circuit, circuit)
@@ -103,7 +112,8 @@ export class Circuits {
       observer.log('warn', 'circuit.opened', { circuit: key, untilMs, openings })
       observer.count('circuit_opened', 1, { scope: key.slice(0, key.indexOf(' ')) })
       this.#arm(key, circuit)
-      return { v: 1, kind: 'circuit', circuit: key, untilMs, openings }
+      this.#deps.clock.after(0, () => this.#deps.opened(key))
+      return this.mark(key)
     }
     observer.log('info', 'circuit.closed', { circuit: key })
     this.#timers.get(key)?.()

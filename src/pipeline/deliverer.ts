@@ -3,7 +3,7 @@ import { undecodableHeader } from '../core/rejected.ts'
 import type { GroupConsumer } from '../ports.ts'
 import type { Executor } from './executor.ts'
 import { LaneRunner, type LaneRunnerDeps } from './lane-runner.ts'
-import { wakeCircuit, wakeSubscription } from './line-wakes.ts'
+import { noteCircuit, wakeCircuit, wakeSubscription } from './line-wakes.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 export interface DelivererDeps extends LaneRunnerDeps {
@@ -30,8 +30,9 @@ export class Deliverer {
 
   async start(): Promise<void> {
     this.#unsubscribe = this.#deps.subscriptions.onChange((id) => {
+      const deleted = this.#deps.subscriptions.get(id) === undefined
       for (const runner of this.#lanes.values()) {
-        runner.lane?.wake((lines) => wakeSubscription(lines, id))
+        runner.lane?.wake((lines) => wakeSubscription(lines, id, deleted))
       }
       this.#deps.executor.wake(id)
     })
@@ -62,6 +63,10 @@ export class Deliverer {
     for (const runner of this.#lanes.values()) {
       runner.lane?.wake((lines, gate) => wakeCircuit(lines, gate, circuit, closed))
     }
+  }
+
+  circuitOpened(circuit: string): void {
+    for (const runner of this.#lanes.values()) runner.lane?.wake((lines, gate) => noteCircuit(lines, gate, circuit))
   }
 
   get lanes(): Iterable<LaneRunner> {

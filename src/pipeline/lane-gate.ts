@@ -6,7 +6,7 @@ import type { Subscription } from '../core/subscription.ts'
 import { originKey, subscriptionKey } from './circuits.ts'
 import type { LaneWorld } from './lane-world.ts'
 import type { Ledger } from './ledger.ts'
-import { lineKeyIn, type Work } from './work.ts'
+import { lineForOrders, type Work } from './work.ts'
 
 /** Whether a lane's works may start now: subscription, operators' orders, circuits. Writes down which circuits are open. */
 export class LaneGate {
@@ -24,11 +24,17 @@ export class LaneGate {
 
   startable(subscription: Subscription): boolean {
     const { circuits, clock, orders, originOf } = this.#world
-    return (
-      subscription.status === 'active' &&
-      !orders.subscriptionPaused(subscription.id, clock.now()) &&
-      circuits.allows(subscription.id, originOf(subscription.url))
-    )
+    if (subscription.status !== 'active' || orders.subscriptionPaused(subscription.id, clock.now())) return false
+    const origin = originOf(subscription.url)
+    if (circuits.allows(subscription.id, origin)) return true
+    for (const key of [subscriptionKey(subscription.id), originKey(origin)]) if (!this.#marked.has(key)) this.note(key)
+    return false
+  }
+
+  /** Writes down that the circuit is open, if it is: another lane's POST may have opened it. */
+  note(circuit: string): void {
+    const mark = this.#world.circuits.mark(circuit)
+    if (mark !== null) this.#mark(circuit, mark)
   }
 
   /** Its events are not kept while it is disabled: what comes up is cancelled. */
@@ -50,7 +56,16 @@ export class LaneGate {
   /** What an operator has ordered about it; null: nothing. */
   verdict(work: Work): Verdict | null {
     const { orders, clock } = this.#world
-    return orders.size === 0 ? null : orders.verdict(work.delivery, lineKeyIn(work), clock.now())
+    if (orders.size === 0) return null
+    const subscription = this.#world.subscription(work.delivery.subscriptionId)
+    return orders.verdict(work.delivery, lineForOrders(work, subscription), clock.now())
+  }
+
+  /** Has an operator ordered since it began that it must not be sent? Circuits are not asked: it may be what tries one. */
+  forbids(work: Work): boolean {
+    const { orders, clock } = this.#world
+    if (orders.size === 0) return false
+    return orders.subscriptionPaused(work.delivery.subscriptionId, clock.now()) || this.verdict(work) !== null
   }
 
   started(subscription: Subscription): void {

@@ -69,8 +69,9 @@ export class LaneSession {
       this.#deps.consumer.seek(at, this.lane.position(index))
       if (this.lane.flow.runs(index)) this.#deps.consumer.resume([at])
     }
-    const { orders, clock } = this.#deps.world
-    this.lane.wake((lines) => obeyAll(lines, orders, clock.now()))
+    const { world } = this.#deps
+    const exists = (id: string) => world.subscription(id) !== undefined
+    this.lane.wake((lines) => obeyAll(lines, world.orders, world.clock.now(), exists))
     this.#touched()
     this.#sweep.wake()
   }

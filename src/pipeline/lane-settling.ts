@@ -9,7 +9,7 @@ import { type AttemptFacts, toAttempt, toDead, toTier } from './lane-records.ts'
 import { reportSettlement } from './lane-report.ts'
 import type { LaneWorld } from './lane-world.ts'
 import type { Ledger } from './ledger.ts'
-import { lineKeyIn, type Work } from './work.ts'
+import { lineForOrders, lineKeyIn, type Work } from './work.ts'
 
 export type Settled = Exclude<Settlement, { t: 'released' }>
 
@@ -34,7 +34,7 @@ export class Settling {
     if (settlement.t === 'done') deadCredit.earn(subscriptionId)
     if (settlement.t === 'scheduled' || settlement.t === 'dead') {
       // Cancelled while its POST was open: there is no other attempt, and its line goes on.
-      const verdict = orders.verdict(work.delivery, lineKeyIn(work), clock.now())
+      const verdict = orders.verdict(work.delivery, lineForOrders(work, subscription), clock.now())
       if (verdict !== null) return settledBy(verdict)
     }
     if (settlement.t !== 'dead' || settlement.reason !== 'exhausted') return settlement

@@ -151,9 +151,9 @@ export class Lane implements WorkOwner {
     return 'dropped'
   }
 
-  /** Is it open, and the lane still ours? Asked again by whoever had to wait between `begin` and the POST. */
+  /** Is it open, the lane still ours, and nothing ordered since? Asked again by whoever had to wait between `begin` and the POST. */
   holds(work: Work): boolean {
-    return !this.#closed && this.#inFlight.has(work)
+    return !this.#closed && this.#inFlight.has(work) && !this.#gate.forbids(work)
   }
 
   /** What a POST came to. Results of a lost lane are dropped and counted: a successor repeats them. */

@@ -174,12 +174,12 @@ export class Lines {
           : (state?.since ?? this.#host.deliveriesNext(line))
       state ??= this.#fresh(line, since)
       line.headKnown = true
-      const head = work.delivery.id
+      const { id: head, eventTimeMs: headTimeMs } = work.delivery
       // An operator's release is about the time before it: each new stand counts anew.
       const sinceMs = end === 'retry' && state.head === head ? state.sinceMs : this.#host.nowMs()
       const stand =
         end === 'retry' ? { state: 'blocked' as const } : { state: 'stopped' as const, reason: 'head is dead' }
-      this.#lines.write(line, { ...state, ...stand, head, sinceMs })
+      this.#lines.write(line, { ...state, ...stand, head, headTimeMs, sinceMs })
       // What waited behind it in memory stands behind the head now.
       line.held.unshift(...line.front.splice(0))
       if (line.held.length > this.#options.maxHeld) this.#parkAll(line, line.held)
@@ -292,6 +292,6 @@ export class Lines {
 }
 
 function drained(state: LineState): LineState {
-  const { reason: _, ...rest } = state
+  const { reason: _, headTimeMs: __, ...rest } = state
   return { ...rest, state: 'draining', head: null }
 }

@@ -123,6 +123,19 @@ test.each([
   expect(holding(...given).released(stopped, at)).toBe(released)
 })
 
+test.each([
+  { what: 'with the line', atMs: at - 40, headTimeMs: at - 50, released: true },
+  {
+    what: 'not with the line: it came later, whatever its owner takes for now',
+    atMs: at - 10,
+    headTimeMs: at - 5,
+    released: false,
+  },
+])("a line whose head is cancelled $what, its owner's clock a minute behind: released $released", (row) => {
+  const state = { ...stopped, state: 'blocked' as const, headTimeMs: row.headTimeMs, sinceMs: at - 60_000 }
+  expect(holding(order('line', 's k a', 'cancel', { atMs: row.atMs })).released(state, at)).toBe(row.released)
+})
+
 test('the same log gives the same orders, compacted or not: only the last record of a target counts', () => {
   const kinds = fc.constantFrom<Control['kind']>('tier', 'subscription', 'delivery', 'line', 'job')
   const whats = fc.constantFrom<Control['order']>('pause', 'resume', 'throttle', 'cancel', 'redrive')

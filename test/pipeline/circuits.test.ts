@@ -9,7 +9,13 @@ function circuits() {
   const clock = new FakeClock()
   const changed: string[] = []
   const observer = { log() {}, count() {}, time() {} }
-  const all = new Circuits({ clock, observer, policy, changed: (c, closed) => changed.push(`${c} ${closed}`) })
+  const all = new Circuits({
+    clock,
+    observer,
+    policy,
+    changed: (c, closed) => changed.push(`${c} ${closed}`),
+    opened() {},
+  })
   return { all, clock, changed }
 }
 

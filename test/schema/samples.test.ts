@@ -114,6 +114,7 @@ const shapes: [string, Shape, Record<string, boolean>][] = [
       line: true,
       state: true,
       head: true,
+      headTimeMs: false,
       next: true,
       count: true,
       since: true,

@@ -1,5 +1,6 @@
-import { deliveryEvent, eventName, finals, group } from './check-posts.ts'
+import { finals } from './check-posts.ts'
 import { type Evidence, isLost, type Place } from './evidence.ts'
+import { deliveryEvent, eventName, group } from './names.ts'
 
 /** (4) What holds at any time: positions never pass an undone record and never go back, and no move happens twice. */
 export function checkLog(evidence: Evidence): string[] {

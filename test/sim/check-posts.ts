@@ -1,5 +1,7 @@
+import { finalForLines } from './check-orders.ts'
 import { type Evidence, type Expected, isLost } from './evidence.ts'
 import type { FaultEntry } from './memory-broker.ts'
+import { deliveryEvent, eventName, group } from './names.ts'
 import type { PostEntry } from './receiver.ts'
 
 /** Faults that may make a lane's owner repeat what was open, or finished and not committed. */
@@ -115,7 +117,7 @@ function repeats(
 function order(evidence: Evidence, byDelivery: ReadonlyMap<string, readonly PostEntry[]>): string[] {
   const lines: string[] = []
   const ordered = evidence.expected.filter((e) => e.ordered && (e.key !== null || e.line !== undefined))
-  const finalMs = finals(evidence, byDelivery)
+  const finalMs = finalForLines(evidence, finals(evidence, byDelivery))
   const lost = new Set(
     evidence.places
       .filter((p) => isLost(p, evidence.losses))
@@ -131,6 +133,7 @@ function order(evidence: Evidence, byDelivery: ReadonlyMap<string, readonly Post
       .sort((a, b) => rankOf(a) - rankOf(b))
     let previous: PostEntry | undefined
     for (const post of postsOf.get(line) ?? []) {
+      if (goesAlone(evidence, post)) continue
       const rank = rankOf(post)
       const open = sorted.find((e) => rankOf(e) < rank && !(finalAt(finalMs, e) <= post.startMs))
       if (open !== undefined) {
@@ -151,6 +154,11 @@ function order(evidence: Evidence, byDelivery: ReadonlyMap<string, readonly Post
     }
   }
   return lines
+}
+
+/** Sent again, or left behind by its line by order: it has no place in the line any more. */
+function goesAlone({ operated }: Evidence, { again, deliveryId, startMs }: PostEntry): boolean {
+  return again !== undefined || (operated?.released.get(deliveryId) ?? Number.POSITIVE_INFINITY) <= startMs
 }
 
 /** When the lane can first have known each event final: delivered, dead or cancelled. */
@@ -241,7 +249,7 @@ function disturbed(faults: readonly FaultEntry[], fromMs: number, toMs: number):
   return faults.some((f) => disturbing.has(f.kind) && f.untilMs + zombieMs >= fromMs && f.atMs <= toMs)
 }
 
-function zombie(faults: readonly FaultEntry[], post: PostEntry): boolean {
+export function zombie(faults: readonly FaultEntry[], post: PostEntry): boolean {
   return faults.some(
     (f) =>
       (f.kind === 'stall' || f.kind === 'expire' || f.kind === 'fenced') &&
@@ -259,15 +267,6 @@ function sameLife(a: PostEntry, b: PostEntry): boolean {
   return a.process === b.process && a.incarnation === b.incarnation
 }
 
-export function eventName(e: { subscription: string; key: string | null; sequence: number }): string {
-  return `${e.subscription}/${e.key ?? '-'}#${e.sequence}`
-}
-
-export function deliveryEvent(delivery: { subscriptionId: string; body: Buffer }): string {
-  const { key, sequence } = JSON.parse(delivery.body.toString()) as { key: string | null; sequence: number }
-  return eventName({ subscription: delivery.subscriptionId, key, sequence })
-}
-
 function lineName(e: { subscription: string; key: string | null }): string {
   return `${e.subscription}/${e.key ?? '-'}`
 }
@@ -278,15 +277,4 @@ function postName(post: PostEntry): string {
 
 function ms(atMs: number): string {
   return `${atMs.toFixed(1)} ms`
-}
-
-export function group<T>(items: Iterable<T>, keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const list = groups.get(key)
-    if (list === undefined) groups.set(key, [item])
-    else list.push(item)
-  }
-  return groups
 }

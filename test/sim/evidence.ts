@@ -1,6 +1,8 @@
 import type { Attempt } from '../../src/core/attempt.ts'
-import { type Delivery, decodeDelivery } from '../../src/core/delivery.ts'
+import { type Delivery, deadHeader, decodeDelivery } from '../../src/core/delivery.ts'
+import type { Shape } from './features.ts'
 import type { FaultEntry, Loss, MemoryBroker } from './memory-broker.ts'
+import type { Applied, Given } from './operator.ts'
 import type { PostEntry } from './receiver.ts'
 
 /** What the world of a run looks like to the checker. */
@@ -23,6 +25,8 @@ export interface Expected {
   /** The line it is ordered in and its place there, where that is not its key and sequence. */
   readonly line?: string
   readonly rank?: number
+  /** It had come to its end before, and was sent again: this is how often. */
+  readonly again?: number
   /** The subscription changed while the event was under way: it may be delivered or not. */
   readonly optional?: boolean
 }
@@ -40,6 +44,8 @@ export interface Place {
   /** Of a tier. */
   readonly delayMs: number
   readonly delivery: Delivery
+  /** Of a dead letter. */
+  readonly reason?: string
 }
 
 export interface Settled {
@@ -53,6 +59,24 @@ export interface Position {
   readonly partition: number
   readonly offset: number
   readonly atMs: number
+}
+
+/** What operators did, and what subscriptions ask for besides types and order. */
+export interface Operated {
+  readonly given: readonly Given[]
+  readonly applied: readonly Applied[]
+  /** Delivery id → when it was sent again. */
+  readonly redriven: ReadonlyMap<string, number>
+  /** Delivery id of a line's head → when its line was let go on without it. */
+  readonly released: ReadonlyMap<string, number>
+  /** Subscriptions whose lines stop behind a dead head. */
+  readonly blocking: ReadonlySet<string>
+  /** Subscriptions that may have deliveries cancelled without an order: deleted, or disabled and not holding. */
+  readonly cancelling: ReadonlySet<string>
+  /** Subscriptions whose ordering was changed: which line a delivery stood in is not known. */
+  readonly reordered: ReadonlySet<string>
+  /** What an event's POSTs to a subscription must carry; null: it does not want the event at all. */
+  shapeOf(subscription: string, key: string | null, sequence: number): Shape | null
 }
 
 export interface Evidence {
@@ -72,6 +96,8 @@ export interface Evidence {
   readonly maxAttempts?: number
   /** What must be zero when all is done, by name. */
   readonly gauges: Readonly<Record<string, number>>
+  /** Undefined: nobody ordered anything, and no subscription asked for more than types and order. */
+  readonly operated?: Operated
 }
 
 export function collectEvidence(
@@ -82,6 +108,7 @@ export function collectEvidence(
     readonly expected: readonly Expected[]
     readonly maxAttempts?: number
     readonly gauges?: Readonly<Record<string, number>>
+    readonly operated?: Operated
   },
 ): Evidence {
   const { group } = layout
@@ -89,6 +116,7 @@ export function collectEvidence(
     posts: run.posts,
     expected: run.expected,
     gauges: run.gauges ?? {},
+    ...(run.operated === undefined ? {} : { operated: run.operated }),
     ...(run.maxAttempts === undefined ? {} : { maxAttempts: run.maxAttempts }),
     faults: broker.faultLog,
     losses: broker.losses,
@@ -129,6 +157,7 @@ function placesOf(broker: MemoryBroker, kind: Place['kind'], topic: string, dela
         decidedMs: entry.txn?.decidedMonoMs ?? entry.appendedMonoMs,
         delayMs,
         delivery: decoded.value,
+        ...(kind === 'dead' ? { reason: entry.record.headers[deadHeader.reason]?.toString() ?? 'unknown' } : {}),
       },
     ]
   })

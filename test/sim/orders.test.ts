@@ -246,6 +246,34 @@ describe('deliveries', () => {
   })
 })
 
+describe('while the body of a delivery is being fetched', () => {
+  const claimed = async () => {
+    const stage = await new Stage({}, 4, 2).start({ a: { endpoint: delivers() } })
+    stage.world.objects.tookMs = 500
+    await stage.produce('a', 'k', 1, { claimed: true })
+    expect(await stage.until(() => stage.world.objects.asked > 0)).toBe(true)
+    return stage
+  }
+
+  test('it is cancelled: it is not sent, and settled so', async () => {
+    const stage = await claimed()
+    await stage.order({ kind: 'delivery', target: stage.ids('deliveries', 'a')[0] as string, order: 'cancel' })
+    await stage.drained()
+    expect(stage.posts('a')).toEqual([])
+    expect(stage.attempts('a').map(({ settlement }) => settlement)).toEqual(['cancelled'])
+  })
+
+  test('its subscription is paused: it is not sent before that is resumed', async () => {
+    const stage = await claimed()
+    await stage.order({ kind: 'subscription', target: 'a', order: 'pause' })
+    await stage.advance(5_000)
+    expect(stage.posts('a')).toEqual([])
+    await stage.order({ kind: 'subscription', target: 'a', order: 'resume' })
+    await stage.drained()
+    expect(stage.posts('a').map(({ attempt, outcome }) => [attempt, outcome])).toEqual([[1, 'status 200']])
+  })
+})
+
 describe('lines', () => {
   const settings = { policy: { maxAttempts: 2, baseMs: 5_000, factor: 1, capMs: 5_000, retryAfterCapMs: 10_000 } }
   /** Refuses the first event of each key for good, or until `until`. */
@@ -377,6 +405,39 @@ describe('lines', () => {
       expect(stage.ids('dead', 'a')).toHaveLength(to === 'dead' ? 30 : 0)
     },
   )
+
+  test.each([false, true])(
+    'a stopped line of a subscription that is deleted ends: what waited is cancelled (deleted while nobody runs: %s)',
+    async (down) => {
+      const { stage, head } = await stopped(false)
+      const { world } = stage
+      if (down) world.holdAll()
+      await world.clock.drive(world.unsubscribe('a'))
+      if (down) world.startAll()
+      await stage.drained()
+      expect(stage.posts('a')).toHaveLength(1)
+      expect(stage.line('a k k')).toBeNull()
+      const settled = stage.attempts('a').filter(({ deliveryId }) => deliveryId !== head)
+      expect(settled.map(({ settlement }) => settlement)).toEqual(upTo(11).map(() => 'cancelled'))
+    },
+  )
+
+  test('a head that its line went on without, parked because its subscription is paused, is cancelled with the line', async () => {
+    const stage = new Stage(settings)
+    await stage.start({ a: { endpoint: refusesFirst(stage, fails(503)) } })
+    await stage.produce('a', 'k', 1)
+    expect(await stage.until(() => stage.line('a k k')?.state === 'blocked')).toBe(true)
+    const head = stage.line('a k k')?.head as string
+    await stage.order({ kind: 'line', target: 'a k k', order: 'resume', args: { head } })
+    await stage.order({ kind: 'subscription', target: 'a', order: 'pause' })
+    expect(await stage.until(() => stage.ids('parked', 'a').includes(head), 30_000)).toBe(true)
+    await stage.order({ kind: 'line', target: 'a k k', order: 'cancel' })
+    await stage.advance(1_000)
+    await stage.order({ kind: 'subscription', target: 'a', order: 'resume' })
+    await stage.drained()
+    expect(stage.posts('a')).toHaveLength(1)
+    expect(stage.attempts('a').map(({ settlement }) => settlement)).toEqual(['scheduled', 'cancelled'])
+  })
 
   test('a cancelled line of a paused subscription empties; a newer event waits for the resume and does not spin', async () => {
     const stage = await new Stage(settings).start({ a: { endpoint: delivers() } })

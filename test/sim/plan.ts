@@ -13,6 +13,7 @@ import {
   slow,
 } from './endpoints.ts'
 import { everyFault, type Faults, noFaults, someFaults } from './faults.ts'
+import { type Features, featuresOf } from './features.ts'
 import { between, pick, type Random, randomStream } from './random.ts'
 
 export type Mode = 'safety' | 'liveness'
@@ -60,6 +61,7 @@ export interface Plan {
   /** Faults strike until here. */
   readonly faultsUntilMs: number
   readonly faults: Faults
+  readonly features: Features
   readonly small: boolean
   readonly maxFetchRecords: number
   readonly maxAttempts: number
@@ -109,6 +111,13 @@ export function planOf(seed: number, mode: Mode, only: readonly string[] | null 
   const restarts = chance(0.4)
     ? [{ atMs: between(random, 1_000, faultsUntilMs), worker: between(random, 0, workers - 1) }]
     : []
+  const recreateAtMs = chance(0.08) ? Math.floor(flowMs * 0.6) : null
+  const faults = faultsOf(seed, mode, random, only)
+  const marked = subscriptions.map((s) => ({
+    ...s,
+    reordered: planned.some(({ subscription, change }) => subscription === s.id && change.t === 'ordering'),
+  }))
+  const retention = faults.retentionEveryMs > 0
   return {
     seed,
     mode,
@@ -119,9 +128,10 @@ export function planOf(seed: number, mode: Mode, only: readonly string[] | null 
     changes: planned.sort((a, b) => a.atMs - b.atMs),
     events,
     restarts,
-    recreateAtMs: chance(0.08) ? Math.floor(flowMs * 0.6) : null,
+    recreateAtMs,
     faultsUntilMs,
-    faults: faultsOf(seed, mode, random, only),
+    faults,
+    features: featuresOf(seed, mode, marked, { flowMs, tiers: ['retry-1s', 'retry-4s'], retention }),
     small: chance(0.6),
     maxAttempts: between(random, 2, 5),
     circuits: chance(0.4),

@@ -28,18 +28,23 @@ export interface PostEntry {
   acceptedMs: number | null
   /** What the endpoint asked for, ms; null: nothing, or it was not heard. */
   retryAfterMs?: number | null
+  /** What a transformation has put into the body. */
+  readonly shape?: string
+  /** The delivery had come to its end before, and was sent again: this is how often. */
+  readonly again?: number
   outcome: 'open' | 'interrupted' | `status ${number}` | `failure ${string}`
 }
 
 export interface Described {
   readonly key: string | null
   readonly sequence: number
+  readonly shape?: string
 }
 
 /** Bodies of simulated events are JSON of `key` and `sequence`. */
 export function describeBody(body: Buffer): Described {
-  const { key, sequence } = JSON.parse(body.toString()) as Described
-  return { key, sequence }
+  const { key, sequence, shape } = JSON.parse(body.toString()) as Described
+  return { key, sequence, ...(shape === undefined ? {} : { shape }) }
 }
 
 /** All endpoints of the world, and the book of everything that was POSTed to them. */

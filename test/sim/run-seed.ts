@@ -1,10 +1,15 @@
-import { MatchIndex } from '../../src/core/match-index.ts'
+import { claimFor, claimHeader, encodeClaim } from '../../src/core/claim.ts'
+import { decodeDelivery } from '../../src/core/delivery.ts'
+import { MatchIndex, patternMatches } from '../../src/core/match-index.ts'
 import { headerMap } from '../../src/core/record.ts'
 import type { Subscription } from '../../src/core/subscription.ts'
 import { unleash } from './chaos.ts'
 import { delivers } from './endpoints.ts'
-import { collectEvidence, type Evidence, type Expected } from './evidence.ts'
+import { collectEvidence, type Evidence, type Expected, type Operated } from './evidence.ts'
+import { bodyOf, type Marked, marksOf, type Shape } from './features.ts'
 import { checkJournal } from './journal.ts'
+import { claimKeyOf } from './names.ts'
+import { Operator } from './operator.ts'
 import { type Mode, type Plan, type PlannedSubscription, planOf } from './plan.ts'
 import { layout, type Mistake, spanOf, tierDelays, World } from './world.ts'
 
@@ -33,6 +38,7 @@ interface Produced {
   wanted: readonly { subscription: Subscription; maybe: boolean }[]
   readonly key: string | null
   readonly sequence: number
+  readonly mark: Marked
 }
 
 /** One seed from beginning to end: a world, its faults, their end, and the verdict. */
@@ -43,6 +49,10 @@ export async function runSeed(seed: number, mode: Mode, options: RunOptions = {}
 class Run {
   readonly #plan: Plan
   readonly #world: World
+  readonly #operator: Operator
+  readonly #mark: (key: string | null) => Marked
+  /** By key and sequence. */
+  readonly #events = new Map<string, { readonly mark: Marked; readonly type: string }>()
   readonly #problems: string[] = []
   readonly #produced: Produced[] = []
   readonly #sequences = new Map<string, number>()
@@ -77,6 +87,9 @@ class Run {
               verbose(`${atMs.toFixed(1)} ${worker} ${level} ${name} ${JSON.stringify(fields)}`),
           }),
     })
+    const { seed, mode, features } = plan
+    this.#operator = new Operator(this.#world, seed, this.#uncertain)
+    this.#mark = marksOf(seed, mode, features.claims)
   }
 
   async run(): Promise<Verdict> {
@@ -100,6 +113,16 @@ class Run {
       at(atMs, () => {
         const who = world.workers[worker]
         if (who !== undefined) void world.restart(who, 300)
+      })
+    }
+    const { orders, storeAway } = plan.features
+    for (const order of orders) this.#operator.plan(order.atMs, order)
+    if (storeAway !== null) {
+      at(storeAway.fromMs, () => {
+        world.objects.away = true
+      })
+      at(storeAway.toMs, () => {
+        world.objects.away = false
       })
     }
     let recreated = Promise.resolve()
@@ -134,7 +157,9 @@ class Run {
   #subscribe({ id, ordering, types, endpoint, kind, maxInFlight }: PlannedSubscription): Promise<void> {
     const url = `https://${id}.test/${kind}`
     this.#world.receiver.serve(url, id, endpoint)
-    return this.#world.subscribe(id, { url, ordering, types, ...(maxInFlight === undefined ? {} : { maxInFlight }) })
+    const more = this.#plan.features.wishes.get(id)?.more ?? {}
+    const limit = maxInFlight === undefined ? {} : { maxInFlight }
+    return this.#world.subscribe(id, { url, ordering, types, ...limit, ...more })
   }
 
   #change(id: string, change: Plan['changes'][number]['change']): void {
@@ -179,16 +204,27 @@ class Run {
       const sequence = this.#sequences.get(line) ?? 0
       this.#sequences.set(line, sequence + 1)
       const name = `e-${line}-${sequence}`
-      const value = Buffer.from(JSON.stringify({ key, sequence, pad: 'x'.repeat(bytes) }))
+      const mark = this.#mark(key)
+      this.#events.set(eventOf(key, sequence), { mark, type })
+      const body = bodyOf(sequence, mark, bytes)
       const headers = headerMap([
         ['event-type', type],
         ['event-id', name],
       ])
+      let value = body
+      if (mark.claimed) {
+        const claim = { ...claimFor(body, 0), key: claimKeyOf(key, sequence) }
+        headers[claimHeader] = Buffer.from(encodeClaim(claim))
+        if (!mark.missing) world.objects.put(claim, body)
+        value = Buffer.alloc(0)
+      }
       const before = new Map([...world.writes].map(([id, { begun, done }]) => [id, { begun, done }]))
       const matching = (subscriptions: ReadonlyMap<string, Subscription>) => {
         const index = new MatchIndex()
         for (const s of subscriptions.values()) index.set(s)
-        return index.match('default', type)
+        return index
+          .match('default', type)
+          .filter(({ id }) => this.#plan.features.wishes.get(id)?.passes(mark) !== false)
       }
       const sure = matching(world.acknowledged)
       const produced: Produced = {
@@ -199,6 +235,7 @@ class Run {
         wanted: [],
         key,
         sequence,
+        mark,
       }
       this.#produced.push(produced)
       produced.offset = await world.append({ topic: 'events', partition, key, value, headers })
@@ -248,6 +285,8 @@ class Run {
   async #settleSubscriptions(): Promise<void> {
     const world = this.#world
     await world.clock.drive(Promise.all(this.#partitionTails.values()))
+    world.objects.away = false
+    await world.clock.drive(this.#operator.idle())
     await this.#reactivate()
   }
 
@@ -270,9 +309,10 @@ class Run {
       if (sum !== moved.sum) moved = { sum, atMs: world.clock.mono() }
       else if (world.clock.mono() - moved.atMs > 90_000) return false
       await world.clock.advance(200)
-      // A 410 may come late.
+      // A 410 may come late, and a head may die late.
       await this.#reactivate()
-      if (!world.drained()) continue
+      this.#operator.tend()
+      if (this.#operator.busy || !world.drained()) continue
       // The last transaction's markers may still be on their way to the other topics.
       await world.clock.advance(1_000)
       return true
@@ -307,12 +347,58 @@ class Run {
         })
       }
     }
+    for (const { record } of world.broker.committed('dead')) {
+      const decoded = record === null ? null : decodeDelivery(record)
+      if (decoded?.ok !== true || !this.#operator.redriven.has(decoded.value.id)) continue
+      const { subscriptionId: subscription, orderingKey: key, eventId } = decoded.value
+      const sequence = Number(/\d+$/.exec(eventId)?.[0])
+      if (
+        expected.some(
+          (e) => e.again === 1 && e.subscription === subscription && e.key === key && e.sequence === sequence,
+        )
+      )
+        continue
+      expected.push({ subscription, key, sequence, ordered: false, again: 1 })
+    }
+    const { given, applied, redriven, released } = this.#operator
     return collectEvidence(world.broker, layout, {
+      operated: {
+        given,
+        applied,
+        redriven,
+        released,
+        reordered: this.#reordered,
+        ...this.#traits(),
+        shapeOf: (s, key, n) => this.#shapeOf(s, key, n),
+      },
       posts: world.receiver.posts,
       expected,
       maxAttempts: this.#plan.maxAttempts,
       gauges: world.gauges(),
     })
+  }
+
+  #traits(): Pick<Operated, 'blocking' | 'cancelling'> {
+    const { features, changes } = this.#plan
+    const deleted = changes.filter(({ change }) => change.t === 'delete').map(({ subscription }) => subscription)
+    const having = (able: (more: Partial<Subscription>) => boolean) =>
+      [...features.wishes].filter(([, { more }]) => able(more)).map(([id]) => id)
+    const dropping = having(({ whileDisabled }) => whileDisabled === 'drop')
+    return {
+      blocking: new Set(having(({ onDead }) => onDead === 'block')),
+      cancelling: new Set([...deleted, ...dropping.filter((id) => this.#world.disabled.has(id))]),
+    }
+  }
+
+  #shapeOf(subscription: string, key: string | null, sequence: number): Shape | null {
+    const event = this.#events.get(eventOf(key, sequence))
+    const { subscriptions, features } = this.#plan
+    const planned = subscriptions.find(({ id }) => id === subscription)
+    const wish = features.wishes.get(subscription)
+    if (event === undefined || planned === undefined || wish === undefined) return null
+    const { mark, type } = event
+    if (!planned.types.some((pattern) => patternMatches(pattern, type)) || !wish.passes(mark)) return null
+    return mark.missing ? 'none' : wish.shape(mark)
   }
 
   /**
@@ -334,6 +420,10 @@ class Run {
   }
 }
 
+function eventOf(key: string | null, sequence: number): string {
+  return `${key ?? ''}#${sequence}`
+}
+
 /** A head that retention takes from its tier is a scenario of its own. */
 const spared = { processes: ['operator'], topics: Object.keys(tierDelays) }
 
@@ -346,6 +436,7 @@ const small = {
   crowd: { minShare: 3, keep: 2, behind: 4 },
   span: spanOf(64),
   maxBytes: 160_000,
+  claims: { maxOpenBytes: 3_000, fetchMs: 3_000 },
   executor: {
     maxInFlight: 4,
     maxInFlightBytes: 40_000,

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import type { Attempt } from '../../src/core/attempt.ts'
+import { claimFor, claimHeader, encodeClaim } from '../../src/core/claim.ts'
 import { type Control, controlKey } from '../../src/core/control.ts'
 import { decodeDelivery, deliveryHeader } from '../../src/core/delivery.ts'
 import type { LaneState, LineState } from '../../src/core/lane-state.ts'
@@ -8,6 +9,7 @@ import { headerMap } from '../../src/core/record.ts'
 import type { Subscription } from '../../src/core/subscription.ts'
 import type { PipelineSettings } from '../../src/pipeline/assemble.ts'
 import type { Endpoint } from './endpoints.ts'
+import { claimKeyOf } from './names.ts'
 import type { PostEntry } from './receiver.ts'
 import { World, type WorldOptions } from './world.ts'
 
@@ -70,7 +72,7 @@ export class Stage {
   }
 
   /** Events for one subscription, acknowledged in order. */
-  async produce(subscription: string, key: string | null, n = 1): Promise<void> {
+  async produce(subscription: string, key: string | null, n = 1, more: { claimed?: boolean } = {}): Promise<void> {
     const { world } = this
     const line = `${subscription}/${key}`
     for (let i = 0; i < n; i++) {
@@ -80,7 +82,13 @@ export class Stage {
         ['event-type', subscription],
         ['event-id', `${line}/${sequence}`],
       ])
-      const value = Buffer.from(JSON.stringify({ key, sequence }))
+      let value = Buffer.from(JSON.stringify({ key, sequence }))
+      if (more.claimed === true) {
+        const claim = { ...claimFor(value, 0), key: claimKeyOf(key, sequence) }
+        headers[claimHeader] = Buffer.from(encodeClaim(claim))
+        world.objects.put(claim, value)
+        value = Buffer.alloc(0)
+      }
       await world.clock.drive(world.append({ topic: 'events', partition: 0, key, value, headers }))
     }
   }

@@ -1,9 +1,9 @@
-import { deliveryEvent, eventName } from './check-posts.ts'
 import type { Evidence } from './evidence.ts'
+import { deliveryEvent, eventName } from './names.ts'
 
 /** What happened to the events that `problem` names, and which faults struck meanwhile: enough to see where it went wrong. */
 export function storyOf(evidence: Evidence, problem: string, lines = 30): string[] {
-  const names = new Set(problem.match(/[A-Za-z0-9]+\/[^\s#]+#\d+/g) ?? [])
+  const names = new Set(problem.match(/[A-Za-z0-9]+\/[^\s#]+#\d+(~\d+)?/g) ?? [])
   const told: { atMs: number; text: string }[] = []
   const tell = (atMs: number, text: string) => told.push({ atMs, text })
   const eventOf = new Map(evidence.places.map(({ delivery }) => [delivery.id, deliveryEvent(delivery)]))

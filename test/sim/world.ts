@@ -1,4 +1,5 @@
 import { settledMs } from '../../src/core/freshness.ts'
+import type { LineState } from '../../src/core/lane-state.ts'
 import { headerMap, type OutRecord } from '../../src/core/record.ts'
 import type { Subscription, SubscriptionStatus } from '../../src/core/subscription.ts'
 import {
@@ -13,6 +14,7 @@ import { openAccess } from '../support/access.ts'
 import type { Layout } from './evidence.ts'
 import { FakeClock } from './fake-clock.ts'
 import { MemoryBroker, type MemoryBrokerOptions } from './memory-broker.ts'
+import { MemoryObjects } from './memory-objects.ts'
 import { startMs } from './plan.ts'
 import { Receiver } from './receiver.ts'
 
@@ -60,6 +62,8 @@ const topics = {
   control: 'control',
 }
 
+const usualTimeoutMs = 2_000
+
 /** So narrow that every way to write down what is done is taken. */
 export function spanOf(max: number): PipelineSettings['span'] {
   return { max, bits: 32, metadata: 16 }
@@ -79,6 +83,7 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     router: {
       maxBytes: 262_144,
       maxHeaders: 64,
+      maxClaimBytes: 1_000_000,
       maxWaitingRecords: 60,
       maxWaitingBytes: 1 << 20,
       maxWriteBytes: 64 << 10,
@@ -100,7 +105,7 @@ export function settingsOf(lanes: number, more: Partial<PipelineSettings> = {}):
     circuit: { failures: 0, failureRate: 1, minSamples: 50, windowMs: 30_000, openMs: 2_000, maxOpenMs: 20_000 },
     failing: { disableAfterMs: 5 * 86_400_000, failingAfterMs: 3_600_000 },
     reservedTypes: 'hooktide.',
-    totalTimeoutMs: 13_000,
+    totalTimeoutMs: usualTimeoutMs,
     claims: { maxOpenBytes: 1_000_000, fetchMs: 3_000 },
     deadCredit: 1_000,
     successLines: 1_000_000,
@@ -122,6 +127,7 @@ export class World {
   readonly clock: FakeClock
   readonly broker: MemoryBroker
   readonly receiver: Receiver
+  readonly objects: MemoryObjects
   readonly workers: Worker[] = []
   readonly fatal: string[] = []
   /** As they are wanted to be; what is being written may not be known to anybody yet. */
@@ -130,16 +136,21 @@ export class World {
   readonly acknowledged = new Map<string, Subscription>()
   /** Writes begun and writes acknowledged, per subscription. */
   readonly writes = new Map<string, { begun: number; done: number }>()
-  /** Appended events by place, for retention. */
+  /** Disabled at some time, by whomever. */
+  readonly disabled = new Set<string>()
   readonly #options: WorldOptions
   readonly #settings: PipelineSettings
   readonly #operator: ReturnType<Kafka['producer']>
   onGone: (id: string) => void = () => {}
+  /** A process obeys an order from now on, or knows that it was taken back. */
+  onApplied: (key: string, order: string, process: string, incarnation: number) => void = () => {}
   #held = false
 
   constructor(options: WorldOptions) {
     this.#options = options
-    this.#settings = settingsOf(options.lanes, options.settings)
+    // A claimed body's POST gets what is left of it, any other the sender's own.
+    const totalTimeoutMs = options.timeoutMs ?? usualTimeoutMs
+    this.#settings = settingsOf(options.lanes, { totalTimeoutMs, ...options.settings })
     const { seed, lanes } = options
     this.clock = new FakeClock({ seed, startMs })
     this.broker = new MemoryBroker(this.clock, {
@@ -151,7 +162,8 @@ export class World {
       longPollMs: 5_000,
       ...options.broker,
     })
-    this.receiver = new Receiver(this.clock, { seed, timeoutMs: options.timeoutMs ?? 2_000 })
+    this.receiver = new Receiver(this.clock, { seed, timeoutMs: totalTimeoutMs })
+    this.objects = new MemoryObjects(this.clock, seed)
     this.broker.createTopic('events', { partitions: options.eventPartitions })
     for (const topic of ['deliveries', 'parked', 'dead', 'attempts', 'rejected']) {
       this.broker.createTopic(topic, { partitions: lanes })
@@ -183,17 +195,17 @@ export class World {
     const deps: PipelineDeps = {
       kafka: mistake?.kafka?.(client) ?? client,
       clock: process,
-      observer: this.#observer(worker.id),
+      observer: this.#observer(worker.id, process.incarnation),
       sender: this.receiver.sender(process),
       secrets: { keys: () => [{ kind: 'v1', sign: () => '' }], text: () => null },
       accesses: openAccess,
-      objects: null,
+      objects: this.objects.for(process),
       tracer: null,
       decodeSubscription,
       decodeControl,
       decodeLaneState,
       originOf: (url) => new URL(url).origin,
-      troubles: { disabled: ({ id }) => this.onGone(id), failing: () => undefined, dead: () => undefined },
+      troubles: { disabled: ({ id }) => this.#gone(id), failing: () => undefined, dead: () => undefined },
       onFatal: (error) => this.fatal.push(`${worker.id}: ${error.stack}`),
     }
     const pipeline = assemblePipeline(this.#settings, mistake?.deps?.(deps) ?? deps)
@@ -295,10 +307,20 @@ export class World {
     }
   }
 
-  #observer(worker: string): Observer {
+  #gone(id: string): void {
+    this.disabled.add(id)
+    this.onGone(id)
+  }
+
+  #observer(worker: string, incarnation: number): Observer {
     const { onLog } = this.#options
     return {
-      log: (level, name, fields) => onLog?.(this.clock.mono(), worker, level, name, fields ?? {}),
+      log: (level, name, fields) => {
+        onLog?.(this.clock.mono(), worker, level, name, fields ?? {})
+        if (name !== 'control.applied' && name !== 'control.ended') return
+        const { target, order } = fields as { target: string; order?: string }
+        this.onApplied(target, order ?? 'none', worker, incarnation)
+      },
       count() {},
       time() {},
     }
@@ -323,26 +345,34 @@ export class World {
     return this.#linesOpen() === 0
   }
 
-  readonly #lines = new Map<string, Set<string>>()
+  /** By partition and key: what `lane-state` says of each line now. */
+  readonly #lines = new Map<string, Buffer>()
   readonly #linesRead = new Map<number, number>()
 
+  /** Lines that are not simply open. */
+  standingLines(): LineState[] {
+    this.#readLines()
+    return [...this.#lines.values()].map((value) => JSON.parse(value.toString()) as LineState)
+  }
+
   #linesOpen(): number {
-    let open = 0
+    return this.#readLines() ? this.#lines.size : 1
+  }
+
+  /** False: something is not decided yet. */
+  #readLines(): boolean {
     for (const log of this.broker.logs('lane-state')) {
-      const lines = this.#lines.get(`${log.partition}`) ?? new Set()
-      this.#lines.set(`${log.partition}`, lines)
-      if (log.stableEnd < log.end) return 1
+      if (log.stableEnd < log.end) return false
       for (let i = this.#linesRead.get(log.partition) ?? 0; i < log.history.length; i++) {
         const { record, txn } = log.history[i] as (typeof log.history)[number]
         const key = record?.key?.toString()
         if (key === undefined || !key.startsWith('line:') || txn?.state === 'aborted') continue
-        if (record?.value == null) lines.delete(key)
-        else lines.add(key)
+        if (record?.value == null) this.#lines.delete(`${log.partition} ${key}`)
+        else this.#lines.set(`${log.partition} ${key}`, record.value)
       }
       this.#linesRead.set(log.partition, log.history.length)
-      open += lines.size
     }
-    return open
+    return true
   }
 
   gauges(): Record<string, number> {

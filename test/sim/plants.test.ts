@@ -5,13 +5,13 @@ import { plants } from './plants.ts'
 /** Where the first find of a rare one is known, the seeds before it are left out: they only take time. */
 const from: Readonly<Record<string, number>> = {
   'reset-taken-for-repeat': 21,
-  'stale-result-kept': 98,
-  'since-not-kept': 65,
+  'stale-result-kept': 65,
+  'order-during-fetch-missed': 351,
 }
 
 describe('planted mistakes', () => {
   afterEach(() => {
-    expect(Object.keys(plants).length).toBeGreaterThanOrEqual(14)
+    expect(Object.keys(plants).length).toBeGreaterThanOrEqual(28)
   })
 
   it.each(Object.keys(plants))('%s is found', { timeout: 240_000 }, async (plant) => {

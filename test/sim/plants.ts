@@ -8,13 +8,9 @@ import { LaneLineHost } from '../../src/pipeline/lane-line-host.ts'
 import { LaneRunner } from '../../src/pipeline/lane-runner.ts'
 import { Ledger } from '../../src/pipeline/ledger.ts'
 import { Lines } from '../../src/pipeline/lines.ts'
-import type { GroupConsumer, Kafka, LogReader, Producer, Transaction, TransactionalProducer } from '../../src/ports.ts'
-import type { Mistake } from './world.ts'
-
-export interface Plant {
-  readonly mistake: Mistake
-  undo(): void
-}
+import type { Producer, Transaction } from '../../src/ports.ts'
+import { orderPlants } from './order-plants.ts'
+import { forward, over, type Plant, readers, transactions, wrapped } from './plant-tools.ts'
 
 /**
  * Deliberate mistakes, each of them one that a real system has made. A proof that does not find them proves nothing. They
@@ -310,6 +306,8 @@ export const plants: Readonly<Record<string, () => Plant>> = {
           return null
         },
     ),
+
+  ...orderPlants,
 }
 
 function seen(ledger: Ledger, at: GroupOffset): GroupOffset {
@@ -341,57 +339,4 @@ function withHeader(record: OutRecord, name: string, change: (value: string) => 
   if (!applies || value === undefined) return record
   const headers = Object.assign(Object.create(null), record.headers, { [name]: Buffer.from(change(value.toString())) })
   return { ...record, headers }
-}
-
-/** Puts `replace(original)` in a method's place until `undo`. */
-function over<T extends object, K extends keyof T>(target: T, name: K, replace: (original: T[K]) => T[K]): Plant {
-  const original = target[name]
-  target[name] = replace(original)
-  return {
-    mistake: {},
-    undo() {
-      target[name] = original
-    },
-  }
-}
-
-function wrapped(kafka: (kafka: Kafka) => Kafka): Plant {
-  return { mistake: { kafka }, undo() {} }
-}
-
-function transactions(
-  replace: (producer: TransactionalProducer, kafka: Kafka) => TransactionalProducer['transact'],
-): Plant {
-  return wrapped((kafka) => ({
-    ...kafka,
-    transactional: (id) => {
-      const producer = kafka.transactional(id)
-      return forward(producer, { transact: replace(producer, kafka) })
-    },
-  }))
-}
-
-function readers(replace: (reader: LogReader) => Partial<LogReader>): Plant {
-  return wrapped((kafka) => ({
-    ...kafka,
-    reader: () => {
-      const reader = kafka.reader()
-      return forward(reader, replace(reader))
-    },
-  }))
-}
-
-/** The same object but for some of its methods; private fields stay with their owner. */
-function forward<T extends GroupConsumer | Producer | LogReader | TransactionalProducer>(
-  to: T,
-  changed: Partial<T>,
-): T {
-  return new Proxy(to, {
-    get(target, name) {
-      const own = changed[name as keyof T]
-      if (own !== undefined) return own
-      const value = target[name as keyof T]
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
 }

@@ -1,5 +1,6 @@
 import type { RehearsalEdge } from './app/rehearse.ts'
-import type { Service, ServiceOptions } from './app/service.ts'
+import type { Service } from './app/service.ts'
+import type { ServiceOptions } from './app/service-options.ts'
 import type { DemoOptions, Env, RehearsalOptions, RehearsalSummary } from './cli/deps.ts'
 import type { Config } from './config.ts'
 import type { DemoEdge } from './demo/demo.ts'
@@ -22,8 +23,8 @@ export const systemClock: Clock = {
 
 /** One connection to a cluster, for a command. */
 export async function connect(config: Config, env: Env, deps: { clock: Clock; observer: Observer }): Promise<Cluster> {
-  const service = await import('./app/service.ts')
-  return service.connectKafka(config, env, deps)
+  const { connectKafka } = await import('./app/connect-kafka.ts')
+  return connectKafka(config, env, deps)
 }
 
 /** The service itself; see `app/service.ts`. */

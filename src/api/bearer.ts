@@ -8,6 +8,13 @@ export interface Bearer {
   readonly scopes: readonly ApiScope[]
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null: the route is open to all, nobody was asked for. */
+    bearer: Bearer | null
+  }
+}
+
 const everybody: Bearer = { caller: { tenant: null, by: 'api', named: true }, scopes: apiScopes }
 
 /** Who presents this `authorization` (RFC 6750). Throws `unauthorized`, whatever is wrong with it. */

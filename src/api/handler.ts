@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HooktideError } from '../core/error.ts'
 import type { Problem } from '../core/result.ts'
 import type { RequestChecks } from '../schema/request-check.ts'
+import type { ApiOptions } from './api-options.ts'
 import type { Bearer } from './bearer.ts'
 import { request as requestSchema } from './json-schema.ts'
 import type { ApiCall, ApiRoute } from './route.ts'
 import type { ScanGate } from './scan-gate.ts'
-import type { ApiOptions } from './server.ts'
 
 /** Checks a request against its route's schemas, has the route handle it, sends the answer. */
 export function createHandler(

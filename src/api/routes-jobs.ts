@@ -1,5 +1,5 @@
-import type { OrderInput } from '../operations/contract.ts'
 import type { JobRedriveInput, ReplayInput } from '../operations/job-contract.ts'
+import type { OrderInput } from '../operations/order-input.ts'
 import { epochMs, flag, request, text, whole } from './json-schema.ts'
 import type { ApiRoute } from './route.ts'
 

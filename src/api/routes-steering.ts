@@ -1,4 +1,5 @@
-import type { LineChoiceInput, OrderInput, TierOperations } from '../operations/contract.ts'
+import type { LineChoiceInput, TierOperations } from '../operations/contract.ts'
+import type { OrderInput } from '../operations/order-input.ts'
 import { choice, flag, list, request, text, whole } from './json-schema.ts'
 import type { ApiRoute } from './route.ts'
 

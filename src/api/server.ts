@@ -3,11 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { ApiScope } from '../core/api-token.ts'
 import { HooktideError, messageOf } from '../core/error.ts'
-import type { Caller, Operations } from '../operations/contract.ts'
-import type { Ingest } from '../operations/ingest.ts'
-import type { Clock, Observer } from '../ports.ts'
 import { RequestChecks } from '../schema/request-check.ts'
-import { type Bearer, bearerOf } from './bearer.ts'
+import type { ApiOptions } from './api-options.ts'
+import { bearerOf } from './bearer.ts'
 import { FailureLog } from './failure-log.ts'
 import { createHandler } from './handler.ts'
 import { IdempotentAnswers } from './idempotent-answers.ts'
@@ -21,24 +19,6 @@ import { steeringRoutes } from './routes-steering.ts'
 import { subscriptionRoutes } from './routes-subscriptions.ts'
 import { ScanGate } from './scan-gate.ts'
 import { apiSchemas } from './schemas.ts'
-import type { TokenSource } from './token-source.ts'
-
-export interface ApiOptions {
-  readonly host: string
-  /** 0: any free one. */
-  readonly port: number
-  /** Null: everybody who can reach it is an operator with every scope; on loopback only. */
-  readonly tokens: TokenSource | null
-  operations(caller: Caller): Operations
-  readonly ingest: Ingest
-  readonly clock: Clock
-  readonly observer: Observer
-  /** Largest event; bodies may be as large as it is in base64. */
-  readonly maxEventBytes: number
-  /** Of one event whose body goes into the object store; null: there is none. */
-  readonly maxLargeBytes: number | null
-  readonly version: string
-}
 
 export interface ApiServer {
   readonly port: number
@@ -54,9 +34,6 @@ declare module 'fastify' {
     scope?: ApiScope | null
     operatorsOnly?: boolean
     apiRoute?: ApiRoute
-  }
-  interface FastifyRequest {
-    bearer: Bearer | null
   }
 }
 

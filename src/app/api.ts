@@ -14,7 +14,7 @@ import { createEndpointTools } from './endpoint-tools.ts'
 import { fetchText } from './fetch-text.ts'
 import { openObjects } from './object-store.ts'
 import { createSecretTools } from './secret-tools.ts'
-import type { ServiceOptions } from './service.ts'
+import type { ServiceOptions } from './service-options.ts'
 import { createStateTools } from './state-tools.ts'
 
 /** A scan or a redrive ends after this and says where it goes on: no answer should take longer. */

@@ -1,8 +1,8 @@
 import { type Config, leaseMs } from '../config.ts'
 import { spanLimits } from '../core/offset-tracker.ts'
 import { groupNames, topicNames as namesOf } from '../operations/names.ts'
-import type { PipelineSettings } from '../pipeline/assemble.ts'
 import { sourceTopics } from '../pipeline/lane-topics.ts'
+import type { PipelineSettings } from '../pipeline/pipeline-settings.ts'
 
 export type Roles = PipelineSettings['roles']
 

@@ -1,6 +1,6 @@
 import type { Kafka } from '../ports.ts'
 import { Projector } from '../state/projector.ts'
-import type { ServiceOptions } from './service.ts'
+import type { ServiceOptions } from './service-options.ts'
 import { foldWorld, openStateHome } from './state-tools.ts'
 
 /**

@@ -17,11 +17,12 @@ import { applyPlan, readPlan } from '../operations/topic-actions.ts'
 import { readTopicSpecs } from '../operations/topic-folder.ts'
 import type { Clock } from '../ports.ts'
 import { newSigningSecret } from '../secrets/make-secret.ts'
+import { connectKafka } from './connect-kafka.ts'
 import { createEndpointTools } from './endpoint-tools.ts'
 import { fetchText } from './fetch-text.ts'
 import { Drill, type RehearsalReport } from './rehearsal-drill.ts'
 import { createSecretTools } from './secret-tools.ts'
-import { connectKafka, startService } from './service.ts'
+import { startService } from './service.ts'
 
 export interface RehearsalEdge {
   readonly clock: Clock

@@ -1,67 +1,27 @@
-import type { Config } from '../config.ts'
 import { HooktideError, messageOf } from '../core/error.ts'
 import { EndpointAccess } from '../http/endpoint-access.ts'
 import { HttpSender } from '../http/sender.ts'
 import { fetchToken } from '../http/token-request.ts'
-import { KafkaTopicAdmin } from '../kafka/admin.ts'
-import { KafkaClient } from '../kafka/client.ts'
-import { createKafka } from '../kafka/kafka.ts'
-import type { ProcessObserver } from '../observe/observer.ts'
 import { type ObserveServer, startObserveServer } from '../observe/server.ts'
 import { verifyTopics } from '../operations/topic-actions.ts'
 import { readTopicSpecs } from '../operations/topic-folder.ts'
 import { assemblePipeline, type Pipeline } from '../pipeline/assemble.ts'
 import { Table } from '../pipeline/table.ts'
-import type { Clock, Kafka, Observer, TopicAdmin } from '../ports.ts'
+import type { Kafka, TopicAdmin } from '../ports.ts'
 import { decodeControl, decodeLaneState, decodeSecret, decodeSubscription } from '../schema/decode.ts'
 import { masterKeysBehind, References } from '../secrets/references.ts'
 import { SealedSecrets } from '../secrets/sealed-secrets.ts'
 import { SigningSecrets } from '../secrets/signing-secrets.ts'
+import { connectKafka } from './connect-kafka.ts'
 import { PipelineHealth, readiness } from './health.ts'
-import { kafkaOptions } from './kafka-options.ts'
 import { checkObjects, openObjects } from './object-store.ts'
 import { createOriginOf } from './origin-of.ts'
-import { pipelineSettings, type Roles, topicNames } from './pipeline-settings.ts'
+import { pipelineSettings, topicNames } from './pipeline-settings.ts'
 import { senderOptions } from './sender-options.ts'
+import type { ServiceOptions } from './service-options.ts'
 import { openSubscriptionLife } from './subscription-life.ts'
 import { openTraces } from './traces.ts'
 import { watchPipeline } from './watch-pipeline.ts'
-
-export type Env = Readonly<Record<string, string | undefined>>
-
-/** One connection to a cluster, for a command or for the service. */
-export function connectKafka(
-  config: Config,
-  env: Env,
-  deps: { clock: Clock; observer: Observer },
-): { kafka: Kafka; admin: TopicAdmin; close(): Promise<void> } {
-  const references = new References({ env, directory: config.secrets.directory, clock: deps.clock })
-  const options = kafkaOptions(config, references)
-  const kafka = createKafka(options, deps)
-  const admin = new KafkaTopicAdmin(new KafkaClient(options, deps))
-  return {
-    kafka,
-    admin,
-    async close() {
-      await admin.close()
-      await kafka.close()
-    },
-  }
-}
-
-export interface ServiceOptions {
-  readonly config: Config
-  readonly roles: Roles
-  /** Keep the delivery state here too. */
-  readonly projector?: boolean
-  /** Serve the HTTP API here too. */
-  readonly api?: boolean
-  readonly env: Env
-  readonly clock: Clock
-  readonly observer: ProcessObserver
-  /** The service can't go on: end the process with this. */
-  onFatal(error: Error): void
-}
 
 export interface Service {
   readonly pipeline: Pipeline

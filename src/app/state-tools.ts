@@ -1,3 +1,4 @@
+import type { Env } from '../config/read.ts'
 import type { Config } from '../config.ts'
 import { HooktideError } from '../core/error.ts'
 import { topicNames } from '../operations/names.ts'
@@ -13,7 +14,6 @@ import { type BuildProgress, buildState, type FoldWorld } from '../state/rebuild
 import { sourcesOf } from '../state/sources.ts'
 import { SqliteHome } from '../state/sqlite-home.ts'
 import { compareStates } from '../state/verify.ts'
-import type { Env } from './service.ts'
 
 /** Where the delivery state of a configuration is kept. Throws `secret.unavailable`. */
 export function openStateHome(config: Config, env: Env, clock: Clock): StateHome {

@@ -1,5 +1,5 @@
-import type { PipelineSettings } from '../pipeline/assemble.ts'
 import { OperationalEvents } from '../pipeline/operational-events.ts'
+import type { PipelineSettings } from '../pipeline/pipeline-settings.ts'
 import { SubscriptionLife } from '../pipeline/subscription-life.ts'
 import type { Subscriptions } from '../pipeline/subscriptions.ts'
 import type { Clock, Kafka, Observer } from '../ports.ts'

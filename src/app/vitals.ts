@@ -1,8 +1,9 @@
 import pLimit from 'p-limit'
 import { type Lag, type LaneBacklog, type SubscriptionVitals, type Vitals, worstSubscriptions } from '../core/vitals.ts'
-import type { Pipeline, PipelineSettings } from '../pipeline/assemble.ts'
+import type { Pipeline } from '../pipeline/assemble.ts'
 import type { LaneRunner } from '../pipeline/lane-runner.ts'
 import { sourceTopics } from '../pipeline/lane-topics.ts'
+import type { PipelineSettings } from '../pipeline/pipeline-settings.ts'
 import type { Clock, Kafka, LogReader } from '../ports.ts'
 
 /** Ends of `deliveries` by partition, as they were last asked for; null: not known now. */

@@ -1,5 +1,6 @@
 import type { ProcessObserver } from '../observe/observer.ts'
-import type { Pipeline, PipelineSettings } from '../pipeline/assemble.ts'
+import type { Pipeline } from '../pipeline/assemble.ts'
+import type { PipelineSettings } from '../pipeline/pipeline-settings.ts'
 import type { Clock, Kafka } from '../ports.ts'
 import { type DeliveriesEnds, readLag, readVitals } from './vitals.ts'
 

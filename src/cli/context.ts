@@ -1,8 +1,7 @@
-import { type Config, type LoadedConfig, loadConfig } from '../config.ts'
+import type { Config, LoadedConfig } from '../config.ts'
 import type { Cluster } from '../operations/cluster.ts'
 import type { Operations } from '../operations/contract.ts'
 import type { CliDeps } from './deps.ts'
-import { apiUrl, type GlobalOptions, openOperations } from './open-operations.ts'
 
 /** What every command has: the edge, the configuration of this call, a cluster when it wants one. */
 export interface CommandContext {
@@ -19,29 +18,4 @@ export interface CommandContext {
   printJson(value: unknown): void
   /** A line for people on stderr, so that stdout stays clean for pipes. */
   note(text: string): void
-}
-
-export function createContext(deps: CliDeps, globals: () => GlobalOptions): CommandContext {
-  const context: CommandContext = {
-    deps,
-    load() {
-      const path = globals().config ?? (deps.env.HOOKTIDE_CONFIG || undefined)
-      return loadConfig({ env: deps.env, ...(path === undefined ? {} : { path }) })
-    },
-    async withCluster(run) {
-      const { config } = context.load()
-      const cluster = await deps.connect(config)
-      try {
-        return await run(cluster, config)
-      } finally {
-        await cluster.close()
-      }
-    },
-    withOperations: (run) => openOperations(context, globals(), run),
-    throughApi: () => apiUrl(deps, globals()) !== undefined,
-    print: (text) => deps.stdout.write(`${text}\n`),
-    printJson: (value) => deps.stdout.write(`${JSON.stringify(value, null, 2)}\n`),
-    note: (text) => deps.stderr.write(`${text}\n`),
-  }
-  return context
 }

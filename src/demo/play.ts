@@ -1,6 +1,7 @@
-import { type Env, type Service, startService } from '../app/service.ts'
+import { type Service, startService } from '../app/service.ts'
 import type { Output } from '../cli/deps.ts'
 import { Receiver } from '../cli/receiver.ts'
+import type { Env } from '../config/read.ts'
 import type { Config } from '../config.ts'
 import { HooktideError, messageOf } from '../core/error.ts'
 import { patternMatches } from '../core/match-index.ts'

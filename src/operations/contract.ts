@@ -15,6 +15,7 @@ import type { Appended } from '../ports.ts'
 import type { DeadJson, DeadShown } from './dead-json.ts'
 import type { JobOperations } from './job-contract.ts'
 import type { LineDetailsJson, LineJson } from './line-json.ts'
+import type { OrderInput } from './order-input.ts'
 import type { StateStatus } from './state-status.ts'
 import type { Status } from './status-read.ts'
 import type { StoryJson } from './story-json.ts'
@@ -201,14 +202,6 @@ export interface RedriveReport {
   readonly interrupted: boolean
   /** Where to go on, when it was interrupted. */
   readonly cursor: string | null
-}
-
-/** Who gives an order and why. `by` null: the caller. */
-export interface OrderInput {
-  readonly by?: string | undefined
-  readonly reason?: string | undefined
-  /** Ends by itself after it. */
-  readonly forMs?: number | undefined
 }
 
 export interface LineChoiceInput {

@@ -1,16 +1,10 @@
 import { type DeadFilter, type DeadLetter, deadMatches, decodeDead } from '../core/dead-letter.ts'
-import { HooktideError } from '../core/error.ts'
 import { partitionOf } from '../core/partition.ts'
 import type { Kafka, LogReader } from '../ports.ts'
+import type { Cursor } from './cursor.ts'
 import type { Patience } from './patience.ts'
 import type { Progress } from './progress.ts'
 import { partitionsOf, readTopic } from './read-topic.ts'
-
-/** Where to go on: everything before it, partition by partition, was looked at. */
-export interface Cursor {
-  readonly partition: number
-  readonly offset: number
-}
 
 /** Dead letters that match, by partition and offset. Bodies are slices of what was fetched: copy what is kept. */
 export async function* readDead(
@@ -36,17 +30,4 @@ export async function* readDead(
     const letter = decodeDead(partition, record)
     if (deadMatches(letter, filter)) yield letter
   }
-}
-
-/** `partition/offset`. */
-export function cursorText({ partition, offset }: Cursor): string {
-  return `${partition}/${offset}`
-}
-
-export function parseCursor(text: string): Cursor {
-  const match = /^(\d{1,9})\/(\d{1,15})$/.exec(text)
-  if (match !== null) return { partition: Number(match[1]), offset: Number(match[2]) }
-  throw new HooktideError('usage', `"${text.slice(0, 40)}" is no cursor`, {
-    remedy: 'Give the one that the last call printed: partition/offset.',
-  })
 }

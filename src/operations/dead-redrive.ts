@@ -3,7 +3,7 @@ import { HooktideError, messageOf } from '../core/error.ts'
 import { partitionOf } from '../core/partition.ts'
 import type { OutRecord } from '../core/record.ts'
 import type { Clock, Producer } from '../ports.ts'
-import { type Cursor, cursorText } from './dead-read.ts'
+import { type Cursor, cursorText } from './cursor.ts'
 import type { Progress } from './progress.ts'
 import { sleep } from './sleep.ts'
 

@@ -2,10 +2,11 @@ import type { Control } from '../core/control.ts'
 import { HooktideError } from '../core/error.ts'
 import { subscriptionOfLine } from '../core/line.ts'
 import type { LogReader } from '../ports.ts'
-import type { Caller, LineChoiceInput, LineOperations, LineOrdered, OrderInput } from './contract.ts'
+import type { Caller, LineChoiceInput, LineOperations, LineOrdered } from './contract.ts'
 import { orderOf } from './give-order.ts'
 import { lineDetailsJson, lineJson } from './line-json.ts'
 import { chooseLine, readHead, readLines, readParked, type StandingLine } from './line-read.ts'
+import type { OrderInput } from './order-input.ts'
 import type { OperationParts } from './parts.ts'
 
 /** Lines over Kafka. A tenant's caller sees those of its own subscriptions. */

@@ -1,5 +1,6 @@
 import type { Control } from '../core/control.ts'
-import type { Caller, OrderInput } from './contract.ts'
+import type { Caller } from './contract.ts'
+import type { OrderInput } from './order-input.ts'
 
 /** An order, signed and dated. */
 export function orderOf(

@@ -1,5 +1,5 @@
-import type { OrderInput } from './contract.ts'
 import type { JobJson } from './job-json.ts'
+import type { OrderInput } from './order-input.ts'
 import type { RangeInput } from './replay-range.ts'
 
 export interface ReplayInput extends OrderInput, RangeInput {

@@ -1,5 +1,5 @@
 import type { Clock } from '../ports.ts'
-import type { Cursor } from './dead-read.ts'
+import type { Cursor } from './cursor.ts'
 
 /** How long a scan may take. When it is over, the scan ends and `at` says where the next one goes on. */
 export class Patience {

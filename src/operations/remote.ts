@@ -7,10 +7,10 @@ import type {
   LineChoiceInput,
   LineOperations,
   Operations,
-  OrderInput,
   RedriveInput,
   RedriveReport,
 } from './contract.ts'
+import type { OrderInput } from './order-input.ts'
 import { remoteEvents } from './remote-events.ts'
 import { remoteJobs } from './remote-jobs.ts'
 import { remoteSubscriptions } from './remote-subscriptions.ts'

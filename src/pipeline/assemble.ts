@@ -1,94 +1,24 @@
-import type { CircuitPolicy } from '../core/circuit.ts'
 import { ClockOffset } from '../core/clock-offset.ts'
-import type { Control } from '../core/control.ts'
 import { DeadCredit } from '../core/dead-credit.ts'
-import type { FailingPolicy } from '../core/failing.ts'
-import { Ladder, type Tier } from '../core/ladder.ts'
-import type { LaneState } from '../core/lane-state.ts'
-import type { SpanLimits } from '../core/offset-tracker.ts'
-import type { InRecord } from '../core/record.ts'
-import type { Result } from '../core/result.ts'
-import type { RetryPolicy } from '../core/retry-policy.ts'
+import { Ladder } from '../core/ladder.ts'
 import type { Subscription } from '../core/subscription.ts'
-import type { Objects } from '../ports/objects.ts'
-import type { Tracer } from '../ports/tracer.ts'
-import type { Accesses, Clock, GroupConsumer, Kafka, Observer, Secrets, Sender } from '../ports.ts'
+import type { GroupConsumer } from '../ports.ts'
 import { Attempter } from './attempter.ts'
 import { Circuits } from './circuits.ts'
 import { ClaimedBodies } from './claimed-bodies.ts'
 import { ControlOrders } from './control-orders.ts'
-import type { CrowdLimits } from './crowd.ts'
 import { Deliverer } from './deliverer.ts'
-import { Executor, type ExecutorLimits, type Target } from './executor.ts'
-import type { CommitLimits } from './lane-committer.ts'
-import { type FlowLimits, MemoryBudget } from './lane-flow.ts'
-import { type LaneTopics, sourceTopics } from './lane-topics.ts'
-import type { LinesOptions } from './lines.ts'
+import { Executor } from './executor.ts'
+import { createTargets } from './executor-target.ts'
+import { MemoryBudget } from './lane-flow.ts'
+import { sourceTopics } from './lane-topics.ts'
 import { LogQuota } from './log-quota.ts'
 import { openRouter } from './open-router.ts'
-import type { Router, RouterLimits } from './router.ts'
+import type { PipelineDeps } from './pipeline-deps.ts'
+import type { PipelineSettings } from './pipeline-settings.ts'
+import type { Router } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
-import type { Failing, Troubles } from './troubles.ts'
-
-export interface PipelineSettings {
-  readonly roles: { readonly router: boolean; readonly deliverer: boolean }
-  readonly topics: LaneTopics & {
-    readonly events: readonly string[]
-    readonly subscriptions: string
-    readonly control: string
-  }
-  readonly lanes: number
-  readonly rejectedPartitions: number
-  readonly tiers: readonly Tier[]
-  readonly policy: RetryPolicy
-  /** Older events are not POSTed; 0: none is too old. */
-  readonly maxEventAgeMs: number
-  readonly groups: { readonly router: string; readonly deliverer: string }
-  readonly transactionalIdPrefix: string
-  readonly router: RouterLimits
-  readonly executor: Omit<ExecutorLimits, 'leased'>
-  readonly flow: FlowLimits
-  readonly maxBytes: number
-  readonly commit: CommitLimits
-  readonly lines: LinesOptions
-  readonly crowd: CrowdLimits
-  readonly circuit: CircuitPolicy
-  readonly failing: FailingPolicy
-  /** Deadline of a POST in all, ms. */
-  readonly totalTimeoutMs: number
-  readonly claims: { readonly maxOpenBytes: number; readonly fetchMs: number }
-  /** What the types of operational events begin with; null: there are none. */
-  readonly reservedTypes: string | null
-  /** Exhausted deliveries per subscription that may die without a success in between. */
-  readonly deadCredit: number
-  /** Log lines a second, at most, about deliveries that succeeded. */
-  readonly successLines: number
-  readonly span: SpanLimits
-  /** Longest drain before a rejoin, and at the end of the process, ms. */
-  readonly drainMs: number
-  readonly stopDrainMs: number
-  /** Nothing starts when the coordinator has not confirmed our membership for so long, ms. */
-  readonly leaseMs: number
-}
-
-export interface PipelineDeps {
-  readonly kafka: Kafka
-  readonly clock: Clock
-  readonly observer: Observer
-  readonly sender: Sender
-  readonly secrets: Secrets
-  readonly accesses: Accesses
-  /** Null: no object store is configured. */
-  readonly objects: Objects | null
-  readonly tracer: Tracer | null
-  decodeSubscription(record: Pick<InRecord, 'key' | 'value'>): Result<Subscription>
-  decodeControl(record: Pick<InRecord, 'key' | 'value'>): Result<Control>
-  decodeLaneState(record: Pick<InRecord, 'key' | 'value'>): Result<LaneState>
-  /** Where a subscription's endpoint is, for the cap per origin. */
-  originOf(url: string): string
-  readonly troubles: Troubles
-  onFatal(error: Error): void
-}
+import type { Failing } from './troubles.ts'
 
 export interface Pipeline {
   /** Mono ms since the coordinator last confirmed a membership of ours, the older of both roles'; 0: there is none yet, or no more. */
@@ -175,26 +105,13 @@ export function assemblePipeline(settings: PipelineSettings, deps: PipelineDeps)
     maxEventAgeMs: settings.maxEventAgeMs,
     subscription,
   })
-  // Asked several times per delivery; a changed subscription is another object.
-  const targets = new WeakMap<Subscription, NonNullable<Target>>()
-  const targetOf = (id: string): Target => {
-    const found = subscriptions.get(id)
-    if (found === undefined) return null
-    let target = targets.get(found)
-    if (target === undefined) {
-      const { maxPerSubscription } = settings.executor
-      const needsToken = found.auth?.oauth2 !== undefined
-      target = {
-        origin: deps.originOf(found.url),
-        maxInFlight: found.maxInFlight ?? maxPerSubscription,
-        rate: found.rateLimit ?? null,
-        lanes: found.ordering === 'none' ? Math.min(found.spread ?? 1, settings.lanes) : 1,
-        ready: needsToken ? () => deps.accesses.of(found).t !== 'pending' : null,
-      }
-      targets.set(found, target)
-    }
-    return target
-  }
+  const targetOf = createTargets({
+    subscription,
+    originOf: deps.originOf,
+    accesses: deps.accesses,
+    lanes: settings.lanes,
+    maxPerSubscription: settings.executor.maxPerSubscription,
+  })
   const executor: Executor = new Executor(
     { ...settings.executor, leased: () => consumer !== null && consumer.leaseAgeMs() < settings.leaseMs },
     clock,

@@ -1,35 +1,13 @@
 import { FairQueue } from '../core/fair-queue.ts'
 import type { Clock } from '../ports.ts'
 import { type Item, itemOf, quantumBytes } from './executor-item.ts'
+import type { ExecutorLimits } from './executor-limits.ts'
+import type { Target } from './executor-target.ts'
 import { HeldWorks } from './held-works.ts'
 import { OriginSlots } from './origin-slots.ts'
-import { type Paced, Paces } from './paces.ts'
+import { Paces } from './paces.ts'
 import { SlowShare } from './slow-share.ts'
 import type { Work } from './work.ts'
-
-export interface ExecutorLimits {
-  /** Open POSTs of the process. */
-  readonly maxInFlight: number
-  /** Bytes of the bodies of open POSTs. */
-  readonly maxInFlightBytes: number
-  /** Most of the open POSTs that retries, lines, replays and redrives may hold while live first attempts wait, 0..1. */
-  readonly retryShare: number
-  readonly maxPerSubscription: number
-  readonly maxPerOrigin: number
-  /** POSTs a second to one origin, over all subscriptions of this process; null: unbounded. */
-  readonly maxPerOriginPerSecond: number | null
-  /** False while our ownership of the lanes is not confirmed: nothing starts then. */
-  readonly leased: () => boolean
-}
-
-/** What the executor must know of a work's subscription; null: it is gone, let the lane decide at `begin`. */
-export type Target =
-  | (Paced & {
-      readonly maxInFlight: number
-      /** False while something it needs is being fetched: `wake` is called when that is over. Null: it needs nothing. */
-      readonly ready: (() => boolean) | null
-    })
-  | null
 
 /**
  * The process-wide bound on open POSTs, fair between subscriptions. It starts works and is told when they end; what an

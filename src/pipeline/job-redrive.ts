@@ -4,7 +4,7 @@ import { laneOf } from '../core/partition.ts'
 import type { InRecord } from '../core/record.ts'
 import { placeOf } from './job-log.ts'
 import type { Footing, PartWork, PartYield } from './job-part.ts'
-import type { RouterDeps } from './router.ts'
+import type { RouterDeps } from './router-deps.ts'
 
 /** Dead letters sent again: same ids, same bodies, each delivery once however often it died. */
 export class RedriveWork implements PartWork {

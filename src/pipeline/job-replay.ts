@@ -10,7 +10,7 @@ import { fanOut } from './fan-out.ts'
 import { placeOf } from './job-log.ts'
 import type { Footing, PartWork, PartYield } from './job-part.ts'
 import type { JobReached } from './job-reached.ts'
-import type { RouterDeps } from './router.ts'
+import type { RouterDeps } from './router-deps.ts'
 
 type ReplayDeps = Pick<RouterDeps, 'subscriptions' | 'topics' | 'lanes' | 'limits' | 'clock'>
 

@@ -6,7 +6,7 @@ import { Pressure } from './job-pressure.ts'
 import { JobReached } from './job-reached.ts'
 import { RedriveWork } from './job-redrive.ts'
 import { ReplayWork } from './job-replay.ts'
-import type { RouterDeps } from './router.ts'
+import type { RouterDeps } from './router-deps.ts'
 
 export interface JobsDeps {
   readonly router: RouterDeps

@@ -9,7 +9,7 @@ import type { Settling } from './lane-settling.ts'
 import type { LaneWorks } from './lane-works.ts'
 import type { LaneWorld } from './lane-world.ts'
 import type { Ledger } from './ledger.ts'
-import type { LinesHost } from './lines.ts'
+import type { LinesHost } from './lines-host.ts'
 import type { Work } from './work.ts'
 
 /** The lane as its lines see it. */

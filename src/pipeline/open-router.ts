@@ -1,6 +1,8 @@
 import type { GroupConsumer } from '../ports.ts'
-import type { PipelineDeps, PipelineSettings } from './assemble.ts'
-import { Router, type RouterDeps } from './router.ts'
+import type { PipelineDeps } from './pipeline-deps.ts'
+import type { PipelineSettings } from './pipeline-settings.ts'
+import { Router } from './router.ts'
+import type { RouterDeps } from './router-deps.ts'
 
 /** The role `router` of a process, where it has it. */
 export function openRouter(

@@ -2,7 +2,7 @@ import type { LineState } from '../core/lane-state.ts'
 import type { Line } from '../core/line.ts'
 import type { FetchedBatch } from '../core/record.ts'
 import type { LineStore } from './line-store.ts'
-import type { LinesHost } from './lines.ts'
+import type { LinesHost } from './lines-host.ts'
 import type { Work } from './work.ts'
 
 export interface ReadAhead {

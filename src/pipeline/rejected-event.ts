@@ -1,6 +1,6 @@
 import type { InRecord, OutRecord, TopicPartition } from '../core/record.ts'
 import { rejectedRecord } from '../core/rejected.ts'
-import type { RouterDeps } from './router.ts'
+import type { RouterDeps } from './router-deps.ts'
 
 /** An event that can't be read: kept in `rejected` with the reason, told and counted. */
 export function rejectedEvent(

@@ -1,6 +1,6 @@
 import type { TopicPartition } from '../core/record.ts'
 import { type RouterStart, routerStart } from '../core/router-position.ts'
-import type { RouterDeps } from './router.ts'
+import type { RouterDeps } from './router-deps.ts'
 
 /** Where to begin on each partition, from the committed offsets, the log's bounds and, for a new generation, the lanes' marks. */
 export async function routerPositions(

@@ -17,7 +17,7 @@ import type { Backfills } from './backfills.ts'
 import type { Breather } from './breather.ts'
 import { fanOut } from './fan-out.ts'
 import { rejectedEvent } from './rejected-event.ts'
-import type { RouterDeps } from './router.ts'
+import type { RouterDeps } from './router-deps.ts'
 
 /** What the streams of a router have in common. */
 export interface RouterShared {

@@ -1,57 +1,17 @@
 import { messageOf } from '../core/error.ts'
-import type { EventLimits } from '../core/event.ts'
 import type { TopicPartition } from '../core/record.ts'
 import { encodeRouterMetadata, type RouterStart } from '../core/router-position.ts'
-import type { Tracer } from '../ports/tracer.ts'
-import type { Clock, GroupConsumer, Kafka, LogReader, Observer, Producer } from '../ports.ts'
+import type { Producer } from '../ports.ts'
 import { Backfills } from './backfills.ts'
 import { Breather } from './breather.ts'
-import { type JobControl, JobLog } from './job-log.ts'
+import { JobLog } from './job-log.ts'
 import { Jobs } from './jobs.ts'
+import type { RouterDeps } from './router-deps.ts'
 import { routerPositions } from './router-load.ts'
 import { RouterStream } from './router-stream.ts'
-import type { Subscriptions } from './subscriptions.ts'
 
 /** Deliveries made before the rest of the process has its turn, some 20 ms of work. */
 const recordsPerTurn = 500
-
-export interface RouterLimits extends EventLimits {
-  /** Records waiting to be matched, per partition: above it the partition pauses. */
-  readonly maxWaitingRecords: number
-  readonly maxWaitingBytes: number
-  /** Bytes of deliveries written in one go: a large fan-out is cut into several. */
-  readonly maxWriteBytes: number
-  readonly commitEveryMs: number
-}
-
-export interface RouterDeps {
-  readonly kafka: Kafka
-  readonly consumer: GroupConsumer
-  readonly reader: LogReader
-  readonly group: string
-  /** Group of those who deliver. */
-  readonly deliverers: string
-  readonly clock: Clock
-  readonly observer: Observer
-  readonly tracer: Tracer | null
-  readonly subscriptions: Subscriptions
-  readonly control: JobControl
-  /** Of jobs: it reads while a stream's questions must not wait. */
-  readonly jobReader: LogReader
-  readonly topics: {
-    readonly events: readonly string[]
-    readonly deliveries: string
-    readonly dead: string
-    readonly attempts: string
-    readonly control: string
-    readonly laneState: string
-    readonly rejected: string
-  }
-  readonly lanes: number
-  readonly rejectedPartitions: number
-  readonly limits: RouterLimits
-  onFatal(error: Error): void
-}
 
 /** The `router` role of a process: events in, deliveries out, one stream per events partition. */
 export class Router {
@@ -222,7 +182,7 @@ export class Router {
   }
 }
 
-export function nameOf(tp: TopicPartition): string {
+function nameOf(tp: TopicPartition): string {
   return `${tp.topic}/${tp.partition}`
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { connectKafka } from '../../src/app/service.ts'
+import { connectKafka } from '../../src/app/connect-kafka.ts'
 import type { Config } from '../../src/config.ts'
 import { groupNames, topicNames } from '../../src/operations/names.ts'
 import { SubscriptionStore } from '../../src/operations/subscription-store.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Executor, type ExecutorLimits } from '../../src/pipeline/executor.ts'
+import { Executor } from '../../src/pipeline/executor.ts'
+import type { ExecutorLimits } from '../../src/pipeline/executor-limits.ts'
 import type { Work, WorkOwner } from '../../src/pipeline/work.ts'
 import { FakeClock } from '../sim/fake-clock.ts'
 

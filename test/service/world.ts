@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { connectKafka } from '../../src/app/connect-kafka.ts'
 import { pipelineSettings, topicNames } from '../../src/app/pipeline-settings.ts'
-import { connectKafka, type Service, startService } from '../../src/app/service.ts'
+import { type Service, startService } from '../../src/app/service.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import type { Attempt } from '../../src/core/attempt.ts'
 import { partitionOf } from '../../src/core/partition.ts'

@@ -2,12 +2,9 @@ import { settledMs } from '../../src/core/freshness.ts'
 import type { LineState } from '../../src/core/lane-state.ts'
 import { headerMap, type OutRecord } from '../../src/core/record.ts'
 import type { Subscription, SubscriptionStatus } from '../../src/core/subscription.ts'
-import {
-  assemblePipeline,
-  type Pipeline,
-  type PipelineDeps,
-  type PipelineSettings,
-} from '../../src/pipeline/assemble.ts'
+import { assemblePipeline, type Pipeline } from '../../src/pipeline/assemble.ts'
+import type { PipelineDeps } from '../../src/pipeline/pipeline-deps.ts'
+import type { PipelineSettings } from '../../src/pipeline/pipeline-settings.ts'
 import type { Kafka, Observer } from '../../src/ports.ts'
 import { decodeControl, decodeLaneState, decodeSubscription } from '../../src/schema/decode.ts'
 import { openAccess } from '../support/access.ts'

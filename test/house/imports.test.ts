@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { circles } from './circles.ts'
 import { sources } from './files.ts'
-import { type Import, source } from './source.ts'
+import { type Import, inspect, source } from './source.ts'
 
 /** Which part of `src` may import which (ARCHITECTURE.md, "Who may import whom"). Every part may import itself. */
 const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
@@ -103,38 +104,40 @@ function pureOfNode({ target, names }: Import): boolean {
   return target === 'node:crypto' && !names.some((name) => /^(random|generate|webcrypto)/i.test(name))
 }
 
-test('nothing imports itself in a circle', () => {
-  const edges = (path: string) => source(path).imports.filter((found) => isLocal(found) && found.isValue)
-  expect(circles(sources, (path) => edges(path).map(({ target }) => target))).toEqual([])
+// Types count: two files that need each other's are read and changed as one, and a third place is theirs.
+test('nothing imports itself in a circle, not even for a type', () => {
+  const targets = (path: string) =>
+    source(path)
+      .imports.filter(isLocal)
+      .map(({ target }) => target)
+  const found = circles(sources, targets)
+  expect(found.map((way) => `${way}: move what they share to a file of its own`)).toEqual([])
+})
+
+test.each([
+  ["import { a } from './b.ts'"],
+  ["import type { A } from './b.ts'"],
+  ["import { type A } from './b.ts'"],
+  ["import './b.ts'"],
+  ["const b = await import('./b.ts')"],
+  ["type A = import('./b.ts').A"],
+  ["type B = typeof import('./b.ts')"],
+  ["export type { A } from './b.ts'"],
+  ["export * from './b.ts'"],
+])('an import is seen: %s', (text) => {
+  expect(inspect('src/a.ts', text).imports.map(({ target }) => target)).toEqual(['src/b.ts'])
 })
 
 test('no file only passes on what others export', () => {
   expect(sources.filter((path) => source(path).isBarrel)).toEqual([])
 })
 
-/** Strongly connected files (Tarjan, 1972) of more than one. */
-function circles(nodes: readonly string[], next: (node: string) => readonly string[]): string[][] {
-  const index = new Map<string, number>()
-  const low = new Map<string, number>()
-  const stack: string[] = []
-  const found: string[][] = []
-  const visit = (node: string): void => {
-    index.set(node, index.size)
-    low.set(node, index.get(node) as number)
-    stack.push(node)
-    for (const target of next(node)) {
-      if (!index.has(target)) visit(target)
-      if (stack.includes(target)) low.set(node, Math.min(low.get(node) as number, low.get(target) as number))
-    }
-    if (low.get(node) !== index.get(node)) return
-    const group = stack.splice(stack.indexOf(node))
-    if (group.length > 1) found.push(group.sort())
-  }
-  for (const node of nodes) if (!index.has(node)) visit(node)
-  return found
-}
-
-test('the search for circles finds one', () => {
-  const graph: Record<string, string[]> = { a: ['b'], b: ['c'], c: ['b'], d: ['d'] }
-  expect(circles(Object.keys(graph), (node) => graph[node] ?? [])).toEqual([['b', 'c']])
+test.each([
+  ['two files', { a: ['b'], b: ['c'], c: ['b'] }, ['b > c > b']],
+  ['a file that imports itself', { a: ['b'], b: ['b'] }, ['b > b']],
+  ['the shortest way of several', { a: ['b'], b: ['c'], c: ['d', 'a'], d: ['c'] }, ['c > d > c']],
+  ['each knot', { a: ['b', 'c'], b: ['a'], c: ['d'], d: ['c'] }, ['c > d > c', 'a > b > a']],
+  ['no circle where two ways lead to one file', { a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }, []],
+] as [string, Record<string, string[]>, string[]][])('the search for circles finds %s', (_, graph, found) => {
+  expect(circles(Object.keys(graph), (node) => graph[node] ?? [])).toEqual(found)
 })

@@ -10,8 +10,6 @@ interface Node {
 export interface Import {
   /** A path from the root, or a package name with what follows it. */
   readonly target: string
-  /** False: erased, there is nothing of it at run time. */
-  readonly isValue: boolean
   /** What is named, empty for `import x` and `import *`. */
   readonly names: readonly string[]
 }
@@ -46,7 +44,7 @@ export function inspect(path: string, text: string): Source {
   walk(program.body, (node) => {
     const target = sourceOf(node)
     if (target !== null) {
-      imports.push({ target: resolve(path, target), isValue: hasValue(node), names: importedNames(node) })
+      imports.push({ target: resolve(path, target), names: importedNames(node) })
     }
     if (node.async === true || node.type === 'AwaitExpression') isAsync = true
     for (const name of ambientNames(node)) ambient.add(name)
@@ -63,12 +61,6 @@ function sourceOf(node: Node): string | null {
     ? (node.source as Node | null)
     : null
   return typeof from?.value === 'string' ? from.value : null
-}
-
-function hasValue(node: Node): boolean {
-  if (node.type === 'TSImportType' || node.importKind === 'type' || node.exportKind === 'type') return false
-  const specifiers = (node.specifiers ?? []) as Node[]
-  return specifiers.length === 0 || specifiers.some((s) => s.importKind !== 'type' && s.exportKind !== 'type')
 }
 
 function importedNames(node: Node): string[] {

@@ -90,7 +90,6 @@ export class Workers {
       first = false
       if (ranMs >= steadyMs) pauseMs = firstPauseMs
       observer.log('error', 'worker.ended', { ...fields, againInMs: pauseMs })
-      observer.count('worker_ended')
       await this.#pause(pauseMs)
       pauseMs = Math.min(longestPauseMs, pauseMs * 2)
     }

@@ -11,7 +11,7 @@ export interface BypassHost {
 
 /**
  * Whose backlog fills a lane's memory is passed by: the reader of `deliveries` goes on without taking its records, so that
- * others' first record is not 200,000 records away; a second reader comes for them (`bypass-sweep.ts`).
+ * others' first record is not 200,000 records away; a second reader comes for them (`sweep.ts`).
  *
  * Nothing of it is written down. What was passed by is simply not done: it stays above the committed watermark, and who
  * owns the lane next reads it again. Of a subscription either nothing is passed by or everything from one offset on, so
@@ -45,7 +45,8 @@ export class Bypass {
   /** Looks at a record of `deliveries`, in log order, before it is taken: true when it is passed by. `end`: of the log. */
   passes(record: InRecord, fresh: boolean, end: number): boolean {
     this.#end = end
-    if (record.key === null || (this.#from.size === 0 && end - record.offset <= this.#behind)) return false
+    if (record.key === null) return false
+    if (this.#from.size === 0 && (!this.#crowd.diverting || end - record.offset <= this.#behind)) return false
     const id = record.key.toString()
     const from = this.#from.get(id)
     if (from === undefined && (end - record.offset <= this.#behind || !this.#crowd.diverts(id))) return false

@@ -7,7 +7,6 @@ interface Share {
   done: number
   perSecond: number
   sinceMs: number
-  diverted: boolean
 }
 
 export interface CrowdLimits {
@@ -27,6 +26,7 @@ export interface CrowdLimits {
 export class Crowd {
   readonly #limits: CrowdLimits
   readonly #shares = new Map<string, Share>()
+  readonly #diverted = new Set<string>()
 
   constructor(limits: CrowdLimits) {
     this.#limits = limits
@@ -42,7 +42,6 @@ export class Crowd {
         done: 0,
         perSecond: 0,
         sinceMs: nowMs,
-        diverted: false,
       })
   }
 
@@ -55,7 +54,7 @@ export class Crowd {
       share.done++
       if (nowMs - share.sinceMs >= windowMs) this.#roll(share, nowMs)
     }
-    if (share.waiting <= 0 && share.parked <= 0) this.#shares.delete(subscriptionId)
+    if (share.waiting <= 0 && share.parked <= 0) this.#forget(subscriptionId)
   }
 
   parked(subscriptionId: string, records: number): void {
@@ -63,14 +62,18 @@ export class Crowd {
     if (share === undefined) return
     share.parked = Math.max(0, share.parked + records)
     // Back to normal: nothing of it stands in `parked` any more.
-    if (share.parked <= 0) share.diverted = false
-    if (share.waiting <= 0 && share.parked <= 0) this.#shares.delete(subscriptionId)
+    if (share.parked <= 0) this.#diverted.delete(subscriptionId)
+    if (share.waiting <= 0 && share.parked <= 0) this.#forget(subscriptionId)
   }
 
   /** Must an arrival of it be parked? */
   diverts(subscriptionId: string): boolean {
-    const share = this.#shares.get(subscriptionId)
-    return share?.diverted === true && share.waiting > this.#limits.keep
+    return this.#diverted.has(subscriptionId) && this.waiting(subscriptionId) > this.#limits.keep
+  }
+
+  /** Anybody at all? */
+  get diverting(): boolean {
+    return this.#diverted.size > 0
   }
 
   /**
@@ -87,7 +90,7 @@ export class Crowd {
       else if (elapsedMs < settledMs && share.perSecond === 0) continue
       const perSecond = Math.max(share.perSecond, (share.done * 1_000) / Math.max(1, elapsedMs))
       if (share.waiting <= perSecond) continue
-      share.diverted = true
+      this.#diverted.add(id)
       found.push(id)
     }
     return found
@@ -95,6 +98,11 @@ export class Crowd {
 
   waiting(subscriptionId: string): number {
     return this.#shares.get(subscriptionId)?.waiting ?? 0
+  }
+
+  #forget(subscriptionId: string): void {
+    this.#shares.delete(subscriptionId)
+    this.#diverted.delete(subscriptionId)
   }
 
   #total(): number {

@@ -1,13 +1,12 @@
 import { messageOf } from '../core/error.ts'
 import type { FetchedBatch } from '../core/record.ts'
 import type { GroupConsumer, LogReader, TransactionalProducer } from '../ports.ts'
-import { BypassSweep } from './bypass-sweep.ts'
 import { Lane } from './lane.ts'
 import { type CommitLimits, LaneCommitter } from './lane-committer.ts'
 import { type FlowLimits, LaneFlow, type MemoryBudget } from './lane-flow.ts'
 import type { LaneStart, LaneWorld } from './lane-world.ts'
 import { obeyAll } from './line-wakes.ts'
-import { ParkedSweep } from './parked-sweep.ts'
+import { bypassedOf, parkedOf, Sweep } from './sweep.ts'
 
 export interface SessionDeps {
   readonly consumer: GroupConsumer
@@ -29,8 +28,8 @@ export class LaneSession {
   readonly #topics: readonly string[]
   readonly #producer: TransactionalProducer
   readonly #committer: LaneCommitter
-  readonly #sweep: ParkedSweep
-  readonly #bypassSweep: BypassSweep
+  readonly #sweep: Sweep
+  readonly #bypassSweep: Sweep
   #tickTimer: { atMs: number; cancel: () => void } | null = null
   #idleWaiters: (() => void)[] = []
   #closed = false
@@ -57,8 +56,8 @@ export class LaneSession {
       limits: deps.commit,
       ...commits,
     })
-    this.#sweep = new ParkedSweep(world, this.lane, deps.sweepReader)
-    this.#bypassSweep = new BypassSweep(world, this.lane, deps.bypassReader)
+    this.#sweep = new Sweep(world, this.lane.partition, deps.sweepReader, parkedOf(world, this.lane))
+    this.#bypassSweep = new Sweep(world, this.lane.partition, deps.bypassReader, bypassedOf(world, this.lane))
   }
 
   /** Starts reading where the lane stands: after the gain, and after a rejoin in which it stayed ours. */

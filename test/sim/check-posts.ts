@@ -117,12 +117,13 @@ function repeats(
 function order(evidence: Evidence, byDelivery: ReadonlyMap<string, readonly PostEntry[]>): string[] {
   const lines: string[] = []
   const ordered = evidence.expected.filter((e) => e.ordered && (e.key !== null || e.line !== undefined))
-  const finalMs = finalForLines(evidence, finals(evidence, byDelivery))
+  const ended = finals(evidence, byDelivery)
+  const finalMs = finalForLines(evidence, ended)
   const lost = new Set(
     evidence.places
       .filter((p) => isLost(p, evidence.losses))
       .map(({ delivery }) => deliveryEvent(delivery))
-      .filter((name) => !finalMs.has(name)),
+      .filter((name) => !ended.has(name)),
   )
   const known = new Map(ordered.map((e) => [eventName(e), e]))
   const rankOf = (e: PostEntry | Expected) => known.get(eventName(e))?.rank ?? e.sequence
